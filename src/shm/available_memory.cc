@@ -1,4 +1,5 @@
-// Reads /proc/meminfo, and memory.max and memory.current of the control groups (version 2).
+// Finds out how much memory is available: reads /proc/meminfo, and memory.max and memory.current of
+// the control groups (version 2).
 #include "shm/available_memory.h"
 
 #include <algorithm>

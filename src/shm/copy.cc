@@ -20,8 +20,8 @@ namespace {
 using Copy = void (*)(std::byte* to, const std::byte* from, std::int64_t bytes);
 
 #ifdef __x86_64__
-// Asks the processor (AMD64 manual, volume 3: CPUID 7, EBX bit 9, ERMS). AMD processors have it
-// since Zen 3.
+// Returns whether the processor reports that `rep movsb` is fast (AMD64 manual, volume 3: CPUID 7,
+// EBX bit 9, ERMS). AMD processors report it since Zen 3.
 bool has_fast_strings() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & (1u << 9)) != 0;

@@ -5,9 +5,9 @@
 
 namespace weft {
 
-// The representation of a datatype. The caller maps datatypes to elements. The MPI library checks
-// whether MPI defines an operator for a *datatype* (MPI_AINT is an int64, but has no logical
-// operators).
+// The representation of a datatype's elements, by which a reduction kernel is chosen. The caller
+// finds the element of a datatype, and the MPI library checks whether MPI defines an operator for
+// the datatype (MPI_AINT is an int64, but has no logical operators).
 enum class Element : std::uint8_t {
   int8,
   int16,
@@ -54,13 +54,13 @@ inline constexpr int kOperators = 12;
 
 enum class InstructionSet : std::uint8_t { baseline, avx2 };
 
-// Reduces `count` elements. Operands may have any alignment. `out` and `also` (a second copy of the
-// result, or nullptr) may be equal to `lower` or `higher`; otherwise nothing may overlap. Results
-// are those of MPICH's MPI_Reduce_local, except for ties of bfloat16, which MPICH rounds up.
-// Integers wrap around. max and min take the lower operand if neither is greater (NaN, zeros).
-// maxloc and minloc take the smaller index for equal values, and the higher operand for a NaN. Open
-// MPI's vectorised operators saturate sums of 8 and 16 bits, and their max and min take the higher
-// operand.
+// A function that reduces `count` elements. Operands may have any alignment. `out` and `also` (a
+// second copy of the result, or nullptr) may be equal to `lower` or `higher`; otherwise nothing may
+// overlap. Results are those of MPICH's MPI_Reduce_local, except for ties of bfloat16, which MPICH
+// rounds up. Integers wrap around. max and min take the lower operand if neither is greater (NaN,
+// zeros). maxloc and minloc take the smaller index for equal values, and the higher operand for a
+// NaN. Open MPI differs: its vectorised operators saturate sums of 8 and 16 bits, and its max and
+// min take the higher operand.
 using Kernel = void (*)(const void* lower, const void* higher, void* out, void* also,
                         std::int64_t count);
 

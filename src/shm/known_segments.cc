@@ -1,4 +1,5 @@
-// Entries of released segments are dropped when another segment is added.
+// Keeps the list of segments that this process maps. Entries of released segments are dropped when
+// another segment is added.
 #include "shm/known_segments.h"
 
 namespace weft {

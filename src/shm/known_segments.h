@@ -20,11 +20,11 @@ class KnownSegments {
     std::int64_t offset = 0;  // in bytes
   };
 
-  // All functions are thread-safe. Registers the segment without keeping it alive.
+  // Registers the segment without keeping it alive. All functions of this class are thread-safe.
   void add(const std::shared_ptr<Segment>& segment);
   // Returns the place of an address; nullopt if it is in no registered segment.
   std::optional<Place> place_of(const std::byte* address);
-  // Returns nullptr if this process maps no segment of this token.
+  // Returns the segment of this token; nullptr if this process maps none.
   std::shared_ptr<Segment> find(std::uint64_t token);
 
  private:
@@ -33,7 +33,7 @@ class KnownSegments {
   std::map<std::uint64_t, std::weak_ptr<Segment>> by_token_;
 };
 
-// Returns the only object of this process.
+// Returns the list of segments of this process.
 KnownSegments& known_segments();
 
 }  // namespace weft

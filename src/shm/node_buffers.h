@@ -1,16 +1,16 @@
-// NodeBuffers: memory shared by all ranks of a node, divided into buffers that operations use in
-// turn. A buffer holds one slot per rank (a counter and a few bytes of payload, schedule.h), then
-// the memory that the schedule needs, then another slot per rank in which it shows where its own
-// buffers are. (The latter is separate, so that a schedule which continues after unsuccessful
-// sharing can use the first slots while others still read what was shown.) Buffers are used in
-// turn, since an operation may start on one rank while another rank still reads data of the
-// previous one. With several buffers no rank waits for that unless another is far behind. Long
-// operations use only the first two: their memory is then more likely to be in a cache, which
-// matters more. Each rank publishes in few slots which operations it has completed, since each
-// write to a slot that others read costs a cache line transfer. For operations that complete in
-// order the last number suffices. Among the others, an operation that completes while no other is
-// in progress announces that all before it have completed, too; otherwise it announces only itself,
-// in a slot of its buffer.
+// NodeBuffers: memory shared by all ranks of a node, divided into buffers that operations use one
+// after the other. A buffer holds one slot per rank (a counter and a few bytes of payload,
+// schedule.h), then the memory that the schedule needs, then another slot per rank in which the
+// rank publishes where its own buffers are. (These slots are separate, so that a schedule which
+// continues after unsuccessful sharing can use the first slots while others still read the
+// published places.) There are several buffers, since an operation may start on one rank while
+// another rank still reads data of the previous one; so no rank waits for that unless another is
+// far behind. Long operations use only the first two buffers: their memory is then more likely to
+// be in a cache, which matters more. Each rank publishes in few slots which operations it has
+// completed, since each write to a slot that others read costs a cache line transfer. For
+// operations that complete in order the last number suffices. Among the others, an operation that
+// completes while no other is in progress announces that all before it have completed, too;
+// otherwise it announces only itself, in a slot of its buffer.
 #pragma once
 
 #include <array>
@@ -27,26 +27,28 @@ namespace weft {
 
 class NodeBuffers;
 
-// The use of a node buffer by one operation. A counter holds, from the highest bits to the lowest,
-// the number of the use, the fingerprint of the call and the number of signals. The number of the
-// use repeats only after 2^32 - 1 uses.
+// NodeTurn: the use of a node buffer by one operation. A rank's counter holds, from the highest
+// bits to the lowest, the number of the use, the fingerprint of the call and the number of signals.
+// The number of the use repeats only after 2^32 - 1 uses.
 class NodeTurn {
  public:
   NodeTurn() = default;
 
-  // Start of Buffer::node; nullptr if there is no turn.
+  // Returns the address of the memory that schedules call Buffer::node; nullptr if the operation
+  // uses no node buffer.
   std::byte* memory() const { return memory_; }
   NodeBuffers* node_buffers() const { return buffers_; }
-  // Returns the same turn for another process's NodeBuffers over the same memory, made for the same
-  // rank.
+  // Returns the same use of the buffer for another NodeBuffers object over the same memory, made
+  // for the same rank in another process.
   NodeTurn in(NodeBuffers& others) const;
-  bool is_odd() const;  // true in every other use of this buffer
+  bool is_odd() const;  // returns true in every other use of this buffer
 
   // Sets the counter of this rank. A rank that sees the value also sees all earlier writes.
   void signal(std::uint32_t value) const {
     counter_at(own_slot_).store(base_ + value, std::memory_order_release);
   }
-  // other_call: the rank takes part in a call with another fingerprint.
+  // The answer to whether a rank has signalled: no, yes, or no because the rank takes part in a
+  // call with another fingerprint.
   enum class Seen : std::uint8_t { no, yes, other_call };
   // Returns whether the rank's counter has reached `value`. polls: the maximum number of reads.
   Seen look_for(int rank, std::uint32_t value, int polls) const {
@@ -65,25 +67,26 @@ class NodeTurn {
 
   // Returns the slot in which the rank with this node rank shows its buffers.
   std::byte* shown_by(int node_rank) const;
-  // answer() publishes whether this rank can access all shown buffers. answer_of() returns another
-  // rank's answer; nothing if it has not answered yet.
+  // answer() publishes whether this rank can access all ranks' buffers in place. answer_of()
+  // returns another rank's answer; nothing if it has not answered yet.
   void answer(bool reaches) const;
   std::optional<bool> answer_of(int node_rank) const;
-  // worth_looking() returns whether this operation should try shared buffers; looked() records the
-  // result. Both may be called only between may_begin() and end(): then all earlier events in the
-  // node buffer are over on all ranks, so all get the same answer.
+  // worth_looking() returns whether this operation should try to use other ranks' buffers in place;
+  // looked() records whether that was possible. Both may be called only between may_begin() and
+  // end(): then all earlier operations in the node buffer are over on all ranks, so all ranks get
+  // the same answer.
   bool worth_looking() const;
   void looked(bool found) const;
 
   // Returns true once no rank uses the node buffer for an earlier operation.
   bool may_begin() const;
-  // Must precede end(). The next operation probably begins by writing this rank's slot, which other
-  // cores have read. Writing its spare word now lets this core own the cache line in time. (A
-  // prefetch for writing took longer.) It pays only for operations whose data fit into slots:
-  // during a longer one, waiting ranks read the line again.
+  // Writes a spare word of the slot that this rank uses next, so that this core owns the slot's
+  // cache line in time: other cores have read it, and the next operation probably begins by writing
+  // there. (A prefetch for writing took longer.) Must precede end(). It pays only for operations
+  // whose data fit into slots: during a longer one, waiting ranks read the line again.
   void own_next_slot() const;
-  // Ends this rank's use of the node buffer. synchronizing: no rank completes before all have
-  // entered.
+  // Ends this rank's use of the node buffer. synchronizing: no rank completes this operation before
+  // all have entered it.
   void end(bool synchronizing) const;
   // Ends it before its time: ranks that wait for this one see another call.
   void give_up() const {
@@ -127,12 +130,12 @@ class NodeTurn {
   std::uint64_t before_ = 0;  // number of the operation that used the node buffer before; 0: none
   std::uint32_t buffer_ = 0;
   bool in_order_ = false;
-  bool after_in_order_ = false;  // the operation that used the node buffer before ends in order
+  bool after_in_order_ = false;  // the operation that used it before ends in order
 };
 
 // Says when an operation completes relative to others in the same node buffers.
 enum class Ends : std::uint8_t {
-  in_order,  // on each rank before the next one starts: blocking calls, starts of one request
+  in_order,  // before the next one starts: blocking calls, starts of one request
   any_time,
 };
 
@@ -147,34 +150,37 @@ class NodeBuffers {
   NodeBuffers& operator=(const NodeBuffers&) = delete;
 
   std::byte* memory() const { return memory_; }
-  // Return the arguments with which other processes can construct NodeBuffers over the same memory.
+  // These functions return the arguments with which other processes can construct NodeBuffers over
+  // the same memory.
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   std::int64_t buffer_bytes() const { return buffer_bytes_ - ranks_ * kSlotBytes; }
 
-  // Return the number of turns that this rank has taken, and whether all ranks have completed all
-  // turns.
+  // taken() returns how many uses of buffers this rank has begun; are_at_rest() returns whether all
+  // ranks have completed all of them.
   std::uint64_t taken() const { return taken_; }
   bool are_at_rest();
-  // Prepares node buffers at rest for reuse by another communicator. anew: the memory was zeroed.
+  // Prepares the buffers for another communicator, once are_at_rest() holds. anew: the memory was
+  // zeroed.
   void begin_again(bool anew);
 
-  // Returns the turn of the next operation. All ranks must take the same turns in the same order.
-  // `schedule` is the operation's, or the first one to be tried.
+  // Assigns a buffer to the next operation. All ranks must assign the same buffers in the same
+  // order. `schedule` is the operation's, or the first one to be tried.
   NodeTurn next(Ends ends, const Schedule& schedule) {
     NodeTurn turn;
     next(ends, schedule, &turn);
     return turn;
   }
-  // Constructs the turn in place: a copy would have to wait until the stores have reached the
-  // cache.
+  // Does the same, and constructs the result in place: a copy would have to wait until the stores
+  // have reached the cache.
   void next(Ends ends, const Schedule& schedule, NodeTurn* turn);
 
  private:
   friend class NodeTurn;
   using Counter = std::atomic_ref<std::uint64_t>;
   static constexpr std::int64_t kOverOffset = 8;
-  // Powers of two, so that the buffer of a turn is computed by a mask.
+  // The number of buffers, and of those that long operations use. They are powers of two, so that
+  // an operation's buffer is computed by a mask.
   static constexpr unsigned kCount = 4, kCountOfLong = 2;
 
   // This rank's view of a node buffer; equal on all ranks.
@@ -186,8 +192,8 @@ class NodeBuffers {
   };
 
   Counter passed(int rank) const;  // the rank's last completed operation that ends in order
-  // For operations that end at any time. over(): the number up to which the rank has completed all.
-  // released(): the last one in the node buffer that announced only itself.
+  // These are for operations that end at any time. over(): the number up to which the rank has
+  // completed all. released(): the last one in the buffer that announced only itself.
   Counter over(int rank) const;
   Counter released(std::uint32_t buffer, int rank) const;
   bool all_have_passed(std::uint64_t number) {
@@ -208,12 +214,12 @@ class NodeBuffers {
   const int ranks_;
   const std::int64_t buffer_bytes_;  // includes the slots for shown buffers
   std::uint64_t taken_ = 0;
-  // The number of turns that end at any time, and how many of them this process has completed. (An
-  // agent completes turns by NodeBuffers of its own, which take none; later operations then
-  // announce only themselves.)
+  // The number of operations that end at any time, and how many of them this process has completed.
+  // (A core agent completes operations by NodeBuffers of its own, which assign none; later
+  // operations then announce only themselves.)
   std::atomic<std::uint32_t> taken_at_any_time_{0}, ended_at_any_time_{0};
   std::array<View, kCount> views_{};
-  // Allocated when buffers are first looked for.
+  // State of worth_looking(), for each buffer; allocated when it is first called.
   std::array<std::unique_ptr<RetryBackoff>, kCount> backoffs_;
   // The highest number up to which all ranks have completed all operations: all_passed_ for
   // operations that end in order, all_over_ for those that end at any time. They are stored after
@@ -254,9 +260,9 @@ inline NodeBuffers::Counter NodeBuffers::released(std::uint32_t buffer, int rank
   return NodeTurn::counter_at(memory_ + slot * kSlotBytes);
 }
 
-// An operation counts as completed after its end was published. An operation that finds no other in
-// progress has thus seen all published ends. taken_at_any_time_ is read afterwards, so it includes
-// all completed ones.
+// Publishes that an operation which may end at any time has ended. An operation counts as completed
+// after its end was published, so one that finds no other in progress has seen all published ends.
+// taken_at_any_time_ is read afterwards, so it includes all completed ones.
 inline void NodeBuffers::end_at_any_time(std::uint32_t buffer, std::uint64_t number) {
   const std::uint32_t ended = ended_at_any_time_.load(std::memory_order_acquire);
   const bool alone = taken_at_any_time_.load(std::memory_order_relaxed) - ended == 1;
@@ -326,7 +332,7 @@ inline void NodeTurn::end(bool synchronizing) const {
   NodeBuffers& all = *buffers_;
   if (!in_order_) return all.end_at_any_time(buffer_, number_);
   all.passed(all.rank_).store(number_, std::memory_order_release);
-  // All ranks have entered this operation, so all have completed the previous ones.
+  // All ranks have entered this operation, so all have completed the ones before it.
   if (synchronizing) all.all_passed_.store(number_ - 1, std::memory_order_release);
 }
 

@@ -1,12 +1,12 @@
-// NodeComparisons: the ranks of one node exchange numbers, and each gets the maximum of each
-// number, without waiting. Ranks look for the result at certain calls of the program, the same ones
-// on all ranks. The first rank to look decides for all: either all have written their numbers, or
-// the decision is left to the next look. So a late rank gets the same answer. Two places, used in
-// turn, suffice however far ranks drift apart: a rank begins a comparison only when it knows the
-// result of the previous one. Once all have written in one place, no rank reads the previous one
-// any more, and the last rank to write clears that place for the next comparison. The class is
-// independent of MPI and of the kind of memory, so that a test can run it in all orders of
-// accesses.
+// NodeComparisons: lets the ranks of one node exchange numbers, so that each gets the maximum of
+// each number, without waiting. Ranks look for the result at certain calls of the program, which
+// are the same on all ranks. The first rank to look decides for all: either all have written their
+// numbers, or the decision is left to the next look. So a late rank gets the same answer. Two areas
+// of memory are used alternately, which suffices however far ranks drift apart: a rank begins a
+// comparison only when it knows the result of the previous one. Once all have written in one area,
+// no rank reads the other any more, and the last rank to write clears that one for the next
+// comparison. The class is independent of MPI and of the kind of memory, so that a test can run it
+// in all orders of accesses.
 #pragma once
 
 #include <array>
@@ -47,10 +47,10 @@ class NodeComparisons {
  public:
   using Numbers = std::array<std::int64_t, kNumbers>;
 
-  // The words of a place; the exchanged numbers follow them.
+  // The words of one of the two areas; the exchanged numbers follow them.
   enum Word : std::size_t {
     kTold,      // number of ranks that have written
-    kComplete,  // 1 if all ranks have written and the other place is cleared
+    kComplete,  // 1 if all ranks have written and the other area is cleared
     kOutcome,   // result of the looks so far, encoded by state_after()
     kFirstNumber,
     kWordsOfPlace = kFirstNumber + kNumbers
@@ -59,7 +59,7 @@ class NodeComparisons {
 
   NodeComparisons(Shared shared, int ranks) : shared_(shared), ranks_(ranks) {}
 
-  // Begins the next comparison. The previous one must have ended.
+  // Begins the next comparison by writing this rank's numbers. The previous one must have ended.
   void publish(const Numbers& own) {
     ++number_;
     looks_ = 0;
@@ -102,8 +102,8 @@ class NodeComparisons {
 
   Shared shared_;
   int ranks_;
-  std::int64_t number_ = 0;  // number of this comparison
-  std::int64_t looks_ = 0;   // looks at this comparison
+  std::int64_t number_ = 0;  // number of the present comparison
+  std::int64_t looks_ = 0;   // number of this rank's looks for its result
 };
 
 }  // namespace weft

@@ -1,7 +1,7 @@
-// A room is reused only after all of its ranks have left it, which its first page records. The
-// numbering of its node buffers continues, since all ranks have taken the same turns, so their
-// pages stay in use. Memory of the room that was handed out is zeroed before it is handed out
-// again.
+// Implements the reuse of a communicator's memory (node_room.h). It is reused only after all of its
+// ranks have left it, which its first page records. The numbering of its node buffers continues,
+// since all ranks have used the same ones, so their pages stay in use. Other memory that was handed
+// out to the communicator is zeroed before it is handed out again.
 #include "shm/node_room.h"
 
 #include <pthread.h>
@@ -71,7 +71,8 @@ void NodeRoom::leave() {
   if (left == static_cast<std::uint64_t>(node_buffers_.ranks())) settle();
 }
 
-// Must be called by the last rank to leave. Another rank may give up the room at the same time.
+// Decides whether the memory can be reused, and prepares it. Must be called by the last rank to
+// leave. Another rank may give the memory up at the same time.
 void NodeRoom::settle() {
   Shared& page = shared();
   std::uint64_t state = page.state.load();
@@ -97,11 +98,13 @@ std::shared_ptr<NodeRoom> NodeRooms::add(std::shared_ptr<Segment> segment, NodeR
 }
 
 std::shared_ptr<NodeRoom> NodeRooms::lend(std::unique_ptr<NodeRoom> room) {
-  is_forked_child();  // starts the detection of forks
+  // This call starts the detection of forks.
+  is_forked_child();
   return {room.release(), [this](NodeRoom* lent) { put(std::unique_ptr<NodeRoom>(lent)); }};
 }
 
-// Searches from the most recently used room, whose lines are more likely to be in cache.
+// Returns memory for another communicator of these ranks (node_room.h). It searches from the memory
+// that was used last, whose lines are more likely to be in cache.
 std::shared_ptr<NodeRoom> NodeRooms::take(const NodeRoom::Group& group) {
   const std::lock_guard lock(mutex_);
   for (auto one = kept_.end(); one != kept_.begin();)
@@ -125,7 +128,8 @@ std::shared_ptr<NodeRoom> NodeRooms::take(Kept::iterator one) {
 }
 
 void NodeRooms::put(std::unique_ptr<NodeRoom> room) {
-  if (is_forked_child()) return;  // a forked child does not own what its parent shares
+  // A forked child does not own what its parent shares with other ranks.
+  if (is_forked_child()) return;
   Kept gone;
   const std::lock_guard lock(mutex_);
   room->leave();
@@ -133,9 +137,10 @@ void NodeRooms::put(std::unique_ptr<NodeRoom> room) {
   gone = surplus();
 }
 
-// Returns the rooms to unmap: those that no rank will use again, then the oldest, starting with
-// those that all ranks have left. Other ranks may still wait for a room that this rank gives up, as
-// long as no rank was told to take it.
+// Removes the rooms (communicators' memory) that need not be kept, and returns them to be unmapped:
+// those that no rank will use again, then the oldest, starting with those that all ranks have left.
+// Other ranks may still keep a room that this rank gives up, as long as no rank was told to take
+// it.
 NodeRooms::Kept NodeRooms::surplus() {
   Kept gone;
   std::size_t left = kept_.size();

@@ -1,8 +1,8 @@
-// NodeRoom: a communicator's memory on one node. The first page records who uses it; then follow
-// the node buffers, and space for anything else that the communicator needs. NodeRooms: this
-// process's rooms that no communicator uses at present. Creating and mapping a segment takes two
-// dozen system calls, and its first pages as many faults; the next communicator of the same ranks
-// reuses them.
+// NodeRoom: a communicator's memory on one node. Its first page records who uses it; the node
+// buffers follow, and space for anything else that the communicator needs. NodeRooms: the NodeRoom
+// objects of this process that no communicator uses at present. Creating and mapping a segment
+// takes two dozen system calls, and its first pages as many faults; the next communicator of the
+// same ranks saves these by reuse.
 #pragma once
 
 #include <atomic>
@@ -18,18 +18,18 @@ namespace weft {
 
 class NodeRoom {
  public:
-  // The ranks that share a room.
+  // The ranks whose communicators may use the same memory, one after the other.
   struct Group {
-    // the members' ranks in MPI_COMM_WORLD, by node rank; equal groups share one object
+    // The members' ranks in MPI_COMM_WORLD, by node rank; equal groups share one object.
     std::shared_ptr<const std::vector<int>> members;
-    bool is_alone = true;  // their communicators have no ranks on other nodes
+    bool is_alone = true;  // true if their communicators have no ranks on other nodes
   };
 
-  // Returns the bytes of the first page and the node buffers.
+  // Returns the length in bytes of the first page and the node buffers.
   static std::int64_t bytes(int ranks, std::int64_t buffer_bytes);
 
-  // segment: must have bytes() and the space for anything else, initially zero. node_rank: this
-  // rank's index in the group.
+  // segment: must be zero at first, and longer than bytes() by the space for anything else.
+  // node_rank: this rank's index in the group.
   NodeRoom(std::shared_ptr<Segment> segment, Group group, int node_rank, std::int64_t buffer_bytes);
 
   // Returns a unique number that is equal on all ranks that share the room.
@@ -40,10 +40,10 @@ class NodeRoom {
   NodeBuffers& node_buffers() { return node_buffers_; }
   SegmentRoom::Space& rest() { return rest_; }
 
-  // Records that much of the node buffers was written, so that their pages should be returned to
-  // the system.
+  // Says that much of the node buffers was written, so that their pages should be returned to the
+  // system when the communicator ends.
   void spread() { is_spread_.store(true, std::memory_order_relaxed); }
-  // Records that data may still arrive in the room, so that it must never be reused.
+  // Says that data may still arrive in this memory, so that it must never be reused.
   void lose() { is_lost_.store(true, std::memory_order_relaxed); }
 
  private:
@@ -52,7 +52,8 @@ class NodeRoom {
   // The layout of the first page, which is initially zero.
   struct Shared {
     // From the lowest bit on: the number of ranks that have left, kClear and kRetired; or, once all
-    // have left, kIdle or kRetired alone. From bit kUse on: how often the room has been claimed.
+    // have left, kIdle or kRetired alone. From bit kUse on: how many communicators have reused the
+    // memory.
     std::atomic<std::uint64_t> state;
     std::atomic<std::uint64_t>
         // Number of turns of the node buffers plus 1, as counted by the first rank to leave.
@@ -71,16 +72,18 @@ class NodeRoom {
     return bytes(node_buffers_.ranks(), node_buffers_.buffer_bytes());
   }
   std::int64_t given_away() const { return rest_.next - begin_of_rest(); }
-  // claim() and retire() require that all ranks have left the room. From then on all ranks use it
-  // again, or none ever will.
+  // Claim the memory for another communicator, or retire it for good. Both require that all ranks
+  // have left it, and return false if that is not so; otherwise true, and from then on all ranks
+  // use it again, or none ever will.
   bool claim() { return change_idle(kUse); }
   bool retire() { return change_idle(kRetired); }
   bool change_idle(std::uint64_t to);
-  // Retires a room that this rank has left and that was not claimed since.
+  // Retires memory that this rank has left. Returns false if another communicator has claimed it
+  // since, otherwise true.
   bool give_up();
-  // Returns whether the room is retired and all ranks have left it.
+  // Returns whether no communicator will use the memory again, and all ranks have left it.
   bool is_retired() const { return without_use(shared().state.load()) == kRetired; }
-  // Must be called when this rank starts or stops using the room.
+  // These functions must be called when this rank starts or stops using the memory.
   void enter();
   void leave();
   void settle();
@@ -88,25 +91,28 @@ class NodeRoom {
   const std::shared_ptr<const std::vector<int>> members_;
   SegmentRoom::Space rest_;
   NodeBuffers node_buffers_;
-  // The last use and zeroing that this rank knows of. It misses none, so a few bits suffice.
+  // The last reuse and zeroing that this rank knows of. It misses none, so a few bits suffice.
   std::uint16_t use_ = 0, clears_ = 0;
   const bool is_alone_;
   std::atomic<bool> is_spread_{false}, is_lost_{false};
 };
 
-// All functions are thread-safe. A room returns here when its last holder releases it.
+// Keeps the NodeRoom objects that no communicator uses. All functions are thread-safe. An object
+// returns here when its last holder releases it.
 class NodeRooms {
  public:
-  // The number of rooms that are kept, and of those kept until other ranks have left them.
+  // The number of objects that are kept, and the larger number that may be kept until other ranks
+  // have left them.
   static constexpr std::size_t kMost = 16, kMostInAll = 64;
 
-  // Adds a new room.
+  // Adds a new object, for a communicator that uses it at once.
   std::shared_ptr<NodeRoom> add(std::shared_ptr<Segment> segment, NodeRoom::Group group,
                                 int node_rank, std::int64_t buffer_bytes);
-  // Is called by the group's first rank, which sends the token to the others. Returns a room that
-  // all of them have left and that each must take now; nullptr if there is none.
+  // Returns memory that all ranks of the group have left and that each must take now; nullptr if
+  // there is none. Must be called by the group's first rank, which sends the token to the others.
   std::shared_ptr<NodeRoom> take(const NodeRoom::Group& group);
-  // Is called by the other ranks. Returns the room of this token, which they keep.
+  // Returns the memory of this token, which all ranks of the group keep; for the ranks to which the
+  // first one has sent the token.
   std::shared_ptr<NodeRoom> take(const NodeRoom::Group& group, std::uint64_t token);
 
   std::size_t kept();
@@ -117,14 +123,15 @@ class NodeRooms {
   std::shared_ptr<NodeRoom> lend(std::unique_ptr<NodeRoom> room);
   std::shared_ptr<NodeRoom> take(Kept::iterator one);
   void put(std::unique_ptr<NodeRoom> room);
-  // Removes the rooms that are not kept any longer, for unmapping without the lock.
+  // Removes the objects that are not kept any longer and returns them, to be unmapped when the lock
+  // is free.
   Kept surplus();
 
   std::mutex mutex_;  // guards the members below
-  Kept kept_;         // the room returned last is last
+  Kept kept_;         // the object that returned last is last
 };
 
-// Returns the only object of this process.
+// Returns the NodeRooms of this process.
 NodeRooms& node_rooms();
 
 }  // namespace weft

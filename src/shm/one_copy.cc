@@ -28,7 +28,8 @@ std::uint64_t random_token() {
       std::strerror(errno) + ", " + std::to_string(left) +
       " bytes left): the job ends; see whether the memory that it gave to a collective is there "
       "until the collective has ended");
-  std::abort();  // launchers end the job after a signal, but not always after an exit
+  // The process aborts, since launchers end the job after a signal, but not always after an exit.
+  std::abort();
 }
 
 std::uintptr_t address_of(const std::byte* there) {
@@ -84,9 +85,9 @@ void OneCopy::all_reach(std::span<const int> ranks) {
   reached_by_ = std::move(all);
 }
 
-// The kernel reports faults on either side by the same error. Write-protected pages of this process
-// must be written by this thread, since a signal handler of the program may be waiting for the
-// fault.
+// Copies by a system call (one_copy.h). The kernel reports faults on either side by the same error.
+// If pages of this process are write-protected, this thread must write them itself, since a signal
+// handler of the program may be waiting for the fault.
 void OneCopy::read(int rank, const std::byte* there, std::byte* here, std::int64_t bytes) {
   const OtherProcess& process = peers_.at(rank).process;
   copied_bytes_.fetch_add(bytes, std::memory_order_relaxed);

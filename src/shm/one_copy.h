@@ -23,15 +23,16 @@ namespace weft {
 
 class OneCopy {
  public:
-  // Describes a process to others, with the address of a word that they read to try access.
+  // Describes a process to others, with the address of a word that they read to find out whether
+  // the kernel permits access.
   struct Name {
     std::int64_t process = 0;  // process ID; 0: none
     std::uint64_t address = 0;
     std::uint64_t token = 0;  // value of the word at `address`
   };
 
-  // rank: this process's rank in MPI_COMM_WORLD. Returns nullptr if other processes may not read
-  // its memory (PR_SET_DUMPABLE).
+  // Prepares this process, whose rank in MPI_COMM_WORLD is `rank`. Returns nullptr if other
+  // processes may not read its memory (PR_SET_DUMPABLE).
   static std::unique_ptr<OneCopy> create(int rank);
   OneCopy(const OneCopy&) = delete;
   OneCopy& operator=(const OneCopy&) = delete;
@@ -39,19 +40,20 @@ class OneCopy {
   Name name() const;
   // Registers another process without trying access. Must precede all copies.
   void expect(int rank, const Name& name);
-  // Registers another process and tries access at once.
+  // Registers another process and tries access at once. Returns whether the kernel permits access.
   bool add(int rank, const Name& name) {
     expect(rank, name);
     return reaches(rank);
   }
 
-  // All functions from here on are thread-safe. Returns false if the kernel does not let this
-  // process read that one's memory, or if the process ID belongs to another process (each container
-  // has its own IDs). Access is tried once.
+  // Returns true if the kernel lets this process read that rank's memory; false if it does not, or
+  // if the process ID belongs to another process (each container has its own IDs). Access is tried
+  // once. This function and all below are thread-safe.
   bool reaches(int rank);
-  // Describes a buffer of this process to others, with numbers below those of attached processes.
-  // `origin` is the address from which others count. ranks: the readers, as sorted ranks in
-  // MPI_COMM_WORLD. If some may not have tried access yet, the description tells them to try.
+  // Describes a buffer of this process to others. The number of the memory is below those of
+  // attached processes. `origin` is the address from which others count. ranks: the readers, as
+  // sorted ranks in MPI_COMM_WORLD. If some may not have tried access yet, the description tells
+  // them to try.
   ShownBuffer shown(const std::byte* begin, std::int64_t bytes, const std::byte* origin,
                     std::span<const int> ranks = {}) const {
     return shown_by_pages(kOfRank_0 - 2 * rank_ - (all_reach_it(ranks) ? 0 : 1), begin, bytes,
@@ -95,7 +97,7 @@ class OneCopy {
   const std::uint64_t token_;
   std::map<int, Peer> peers_;    // indexed by rank in MPI_COMM_WORLD; final once all are registered
   mutable std::mutex mutex_;     // guards reached_by_
-  std::vector<int> reached_by_;  // sorted
+  std::vector<int> reached_by_;  // ranks in MPI_COMM_WORLD that can access this process, sorted
   std::atomic<std::int64_t> copied_bytes_{0};
 };
 

@@ -13,14 +13,15 @@ namespace weft {
 
 class OtherProcess {
  public:
-  // refused: the kernel does not permit it, or some of the memory is not accessible there; bytes
-  // before that may have been copied. ended: the process does not exist any more.
+  // The result of a copy. all: all bytes were copied. refused: the kernel does not permit it, or
+  // some of the memory is not accessible there; bytes before that may have been copied. ended: the
+  // process does not exist any more.
   enum class Moved : std::uint8_t { all, refused, ended };
 
   explicit OtherProcess(pid_t process) : process_(process) {}
 
-  // Copy between this process and `address` in the other one. left: the number of bytes not copied;
-  // errno then gives the reason.
+  // read() and write() copy between this process and `address` in the other one. left: the number
+  // of bytes not copied; errno then gives the reason.
   Moved read(std::byte* to, std::uintptr_t address, std::int64_t bytes,
              std::int64_t* left = nullptr) const {
     return move(to, address, bytes, left, [this](const iovec& here, const iovec& there) {

@@ -1,5 +1,5 @@
-// Pages are checked by process_vm_readv on this process itself: it takes pages as XPMEM does for
-// others, but returns an error if it cannot.
+// Implements attachments by XPMEM. Pages are checked by process_vm_readv on this process itself:
+// that call takes pages as XPMEM does for others, but returns an error if it cannot.
 #include "shm/process_memory.h"
 
 #include <sys/uio.h>
@@ -34,8 +34,8 @@ std::size_t bytes_of(const ShownBuffer& shown) {
   return shown.pages * page_bytes();
 }
 
-// Returns the first word of an attached page; nothing if there is no page behind it, where a plain
-// load would end the process.
+// Returns the first word of an attached page; nothing if the owner has no page there. (A plain load
+// would then end the process.)
 std::optional<std::int64_t> first_word(std::byte* attached) {
   std::int64_t word = 0;
   const iovec from{attached, sizeof word}, to{&word, sizeof word};
@@ -99,7 +99,8 @@ ShownBuffer shown_by_pages(std::int64_t memory, const std::byte* begin, std::int
           static_cast<std::uint32_t>(page_of(last) - page_of(first) + 1)};
 }
 
-// Checks only the first and the last page of each buffer, since a buffer has one kind of memory.
+// Returns the buffers that others can access. It checks only the first and the last page of each
+// buffer, since a buffer has one kind of memory.
 ShownBuffers confirmed(const ShownBuffers& shown) {
   constexpr ShownBuffers kNothing{{ShownBuffer::kNotShared}, {ShownBuffer::kNotShared}};
   std::array<iovec, 4> from;
@@ -137,7 +138,8 @@ std::shared_ptr<const Attachment> ProcessMemory::attach(const ShownBuffer& shown
   auto made = attach(peer->second, begin, bytes);
   if (!made) return nullptr;
   kept.push_front(made);
-  // An operation in progress holds its attachment as well.
+  // An attachment may be dropped from the list at any time, since an operation in progress holds it
+  // as well.
   if (kept.size() > kMostKept) kept.pop_back();
   return made;
 }

@@ -1,10 +1,10 @@
-// ProcessMemory: attaches memory that other processes of the node show (XPMEM), so that buffers
+// ProcessMemory: attaches memory that other processes of the node publish (XPMEM), so that buffers
 // need no special allocation. An attachment shows the owner's current memory at these addresses:
 // when the owner unmaps pages, the kernel removes them from all attachments, and new mappings of
 // the owner appear at the next access. So attachments are kept, as in MPI libraries and UCX: the
 // first access to each page costs about as much as the copies of several calls. Memory that cannot
-// appear (memory that the owner has attached itself, device memory) would end this process by
-// SIGBUS; so owners only show memory from which the kernel can take pages.
+// be attached (memory that the owner has attached itself, device memory) would end this process by
+// SIGBUS; so owners only publish memory from which the kernel can take pages.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,8 @@ namespace weft {
 // Pages of another process, which are detached when the last holder releases them.
 class Attachment {
  public:
-  // begin, bytes: whole pages of the other process; here: the address at which they are mapped.
+  // begin, bytes: whole pages in the other process; here: the address at which this process maps
+  // them.
   Attachment(const Xpmem& xpmem, std::uintptr_t begin, std::size_t bytes, std::byte* here)
       : xpmem_(&xpmem), begin_(begin), bytes_(bytes), here_(here) {}
   ~Attachment() { xpmem_->detach(here_); }
@@ -51,42 +52,44 @@ class Attachment {
 
 class ProcessMemory {
  public:
-  // Attaching a shorter buffer costs more than copying it; MPICH has the same limit.
+  // Least bytes of a buffer that is attached. Attaching a shorter one costs more than copying it;
+  // MPICH has the same limit.
   static constexpr std::int64_t kLeast_bytes = 64 * 1024;
-  // A buffer is shown from this number of calls on: earlier it is unknown whether it will be used
-  // again. MPICH has the same limit.
+  // Number of calls with a buffer from which it is published for other processes: earlier it is
+  // unknown whether it will be used again. MPICH has the same limit.
   static constexpr int kRepeats = 5;
   // The number of attachments kept per process, including those in use.
   static constexpr std::size_t kMostKept = 64;
 
-  // rank: this process's rank in MPI_COMM_WORLD. Returns nullptr if its memory cannot be made
-  // available.
+  // Prepares this process, whose rank in MPI_COMM_WORLD is `rank`. Returns nullptr if its memory
+  // cannot be made available to others.
   static std::unique_ptr<ProcessMemory> create(const Xpmem& xpmem, int rank);
   ProcessMemory(const ProcessMemory&) = delete;
   ProcessMemory& operator=(const ProcessMemory&) = delete;
 
   // Describes a process to others: its segment, and a page in it to try access.
   struct Name {
-    std::int64_t segment = 0;  // 0: none
+    std::int64_t segment = 0;  // number of its XPMEM segment; 0: none
     std::uint64_t trial = 0;
   };
   Name name() const;
-  // Registers another process. Returns false if this one cannot attach its memory. Must precede all
-  // attachments.
+  // Registers another process. Returns whether this process can attach that one's memory. Must
+  // precede all attachments.
   bool add(int rank, const Name& name);
   // Registers another process without trying access before it is needed.
   void expect(int rank, const Name& name);
   void end_trials() { trial_.reset(); }
 
-  // All functions from here on are thread-safe.
+  // All functions of this class from here on are thread-safe.
 
   // Tells whether a buffer takes part in one collective or in many.
   enum class Use : std::uint8_t { once, often };
-  // Returns a description of a buffer of this process for others; offsets count from `origin`.
+  // Returns a description of a buffer of this process, by which others can attach it; offsets count
+  // from `origin`.
   ShownBuffer shown(const std::byte* begin, std::int64_t bytes, const std::byte* origin, Use use);
 
   bool is_own(const ShownBuffer& shown) const { return shown.process() == rank_; }
-  // Attaches a buffer that another process has shown and confirmed. Returns nullptr if that fails.
+  // Attaches a buffer that its owner has published and confirmed(). Returns nullptr if that fails.
   std::shared_ptr<const Attachment> attach(const ShownBuffer& shown);
 
  private:
@@ -109,12 +112,12 @@ class ProcessMemory {
   std::map<int, Peer> peers_;  // indexed by rank in MPI_COMM_WORLD
 };
 
-// Describes a buffer by its pages in the memory with this number; `origin` is the address from
-// which others count.
+// Describes a buffer by the pages that contain it, in the memory of this number; `origin` is the
+// address from which others count.
 ShownBuffer shown_by_pages(std::int64_t memory, const std::byte* begin, std::int64_t bytes,
                            const std::byte* origin);
-// Returns the shown buffers that others can access. It takes one or two system calls if some are in
-// this process's memory.
+// Returns those of the published buffers that other processes can access. It takes one or two
+// system calls if some are in this process's memory.
 ShownBuffers confirmed(const ShownBuffers& shown);
 
 }  // namespace weft

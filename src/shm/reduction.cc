@@ -8,7 +8,8 @@
 
 namespace weft {
 
-// __builtin_cpu_supports checks the processor and whether the system saves its registers.
+// Returns the kernel of an instruction set (reduction.h). __builtin_cpu_supports checks the
+// processor, and whether the system saves the processor's registers.
 Kernel find_kernel(Element element, Operator op, InstructionSet set) {
 #ifdef __x86_64__
   if (set == InstructionSet::avx2 && __builtin_cpu_supports("avx2"))
@@ -22,7 +23,7 @@ Kernel find_kernel(Element element, Operator op) {
   return kernel ? kernel : find_kernel(element, op, InstructionSet::baseline);
 }
 
-// If several names share one kernel, any of them is returned.
+// Returns the name of a kernel. If several names share one kernel, any of them is returned.
 std::optional<KernelName> name_of(Kernel kernel) {
   static const auto* names = [] {
     auto* made = new std::unordered_map<Kernel, KernelName>;

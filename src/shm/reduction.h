@@ -18,14 +18,15 @@ std::int64_t bytes_of(Element element);
 
 // Returns the fastest kernel on this processor; nullptr if MPI defines no such reduction.
 Kernel find_kernel(Element element, Operator op);
-// Names a kernel in a form that another process understands; name_of() returns nullopt for other
-// functions.
+// The name of a kernel, in a form that another process understands. name_of() returns nullopt for
+// functions that are no kernels.
 struct KernelName {
   Element element;
   Operator op;
 };
 std::optional<KernelName> name_of(Kernel kernel);
-// For tests and measurements. Also returns nullptr if the processor lacks the instruction set.
+// Returns the kernel of an instruction set, for tests and measurements; nullptr if MPI defines no
+// such reduction or the processor lacks the instruction set.
 Kernel find_kernel(Element element, Operator op, InstructionSet set);
 
 }  // namespace weft

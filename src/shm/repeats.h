@@ -10,8 +10,9 @@ namespace weft {
 
 class Repeats {
  public:
-  // Returns how often `place` was used, including now, at most 255. The count starts again at 1
-  // after another place has taken its slot. Thread-safe; of two concurrent counts one may be lost.
+  // Returns how often the address `place` was used, including now, at most 255. The count starts
+  // again at 1 after an address with the same hash has replaced it. Thread-safe; of two concurrent
+  // counts one may be lost.
   int count(std::uint64_t place) {
     const std::uint64_t mixed = place * 0x9e3779b97f4a7c15u;
     std::atomic<std::uint64_t>& slot = slots_[mixed >> (64 - kSlotBits)];

@@ -1,4 +1,5 @@
-// A segment is a memfd with a sealed size. Its identity is checked on the opened descriptor.
+// Implements segments: a segment is a memfd with a sealed size. Its identity is checked on the
+// opened descriptor.
 #include "shm/segment.h"
 
 #include <fcntl.h>
@@ -110,8 +111,8 @@ Result<Segment> Segment::create(std::int64_t bytes, Mapped mapped) {
   return made;
 }
 
-// The link is read first, so that a path to a pipe or a device is not opened. The descriptor is
-// closed after mapping, since processes may have few.
+// Opens the segment by its link in /proc. The link is read first, so that a path to a pipe or a
+// device is not opened. The descriptor is closed after mapping, since processes may have few.
 Result<Segment> Segment::attach(const SegmentName& name, Mapped mapped) {
   const std::string owner = "process " + std::to_string(name.process);
   const std::string path = path_of(std::to_string(name.process), name.descriptor);
@@ -128,9 +129,10 @@ Result<Segment> Segment::attach(const SegmentName& name, Mapped mapped) {
   return map(name, memory.get(), mapped);
 }
 
-// Maps one page first and grows the mapping after setting its properties. If the process locks all
-// its mappings (mlockall), every page would otherwise be allocated at once. The system call is made
-// directly, past other tools' wrappers: no library has seen the page.
+// Maps the segment's memory. It maps one page first and grows the mapping after setting its
+// properties: if the process locks all its mappings (mlockall), every page would otherwise be
+// allocated at once. The system call is made directly, past other tools' wrappers, since no library
+// has seen the page.
 Result<Segment> Segment::map(const SegmentName& name, int descriptor, Mapped mapped) {
   const std::int64_t page = sysconf(_SC_PAGESIZE);
   const auto failed = [&] {
@@ -153,8 +155,8 @@ Result<Segment> Segment::map(const SegmentName& name, int descriptor, Mapped map
 // Maps a part without a descriptor: mremap() with an old size of 0 maps the same memory again, from
 // the first page on. The pages before the part are unmapped at once.
 std::byte* Segment::map_part(std::int64_t offset, std::int64_t bytes) const {
-  munlock(data_,
-          static_cast<std::size_t>(mapped_bytes_));  // the application may have locked all mappings
+  // The pages are unlocked, since the application may have locked all mappings.
+  munlock(data_, static_cast<std::size_t>(mapped_bytes_));
   void* const from_begin =
       mremap(data_, 0, static_cast<std::size_t>(offset + bytes), MREMAP_MAYMOVE);
   if (from_begin == MAP_FAILED) return nullptr;
@@ -166,8 +168,8 @@ bool Segment::clear_pages(std::int64_t offset, std::int64_t bytes) const {
   return syscall(SYS_madvise, data_ + offset, bytes, MADV_REMOVE) == 0;
 }
 
-// madvise() is intercepted by libraries with registered memory, which then drop their
-// registrations.
+// Makes libraries forget what they know of these pages. Libraries that register memory intercept
+// madvise(), and then drop their registrations.
 void Segment::forget_pages() const {
   if (!is_private_) madvise(data_, static_cast<std::size_t>(mapped_bytes_), MADV_DONTNEED);
 }

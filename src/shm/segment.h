@@ -1,9 +1,9 @@
-// Segment: memory shared by processes of one node that has no name in any file system.
-// System V and POSIX segments outlive a killed job; this one ends with the last process that maps
-// it. One process creates it (memfd_create), and the others open its descriptor in /proc.
-// Pages are allocated at their first access, on the NUMA node of the accessing thread, even if the
+// Segment: memory shared by processes of one node that has no name in any file system. System V and
+// POSIX segments outlive a killed job; this one ends with the last process that maps it. One
+// process creates it (memfd_create), and the others open that process's descriptor in /proc. Pages
+// are allocated at their first access, on the NUMA node of the accessing thread, even if the
 // process locks its memory (mlockall), and are left out of core dumps. A forked child inherits the
-// mapping: its exit affects nobody, but keeps the pages until then.
+// mapping: the end of the child affects nobody, but the pages are kept until then.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 namespace weft {
 
 // Describes a segment to other processes, as plain bytes. In another container, or later, the same
-// /proc path may lead elsewhere, which device, inode and token reveal.
+// /proc path may lead to another file; device, inode and token reveal that.
 struct SegmentName {
   std::int32_t process;
   std::int32_t descriptor;
@@ -26,12 +26,13 @@ struct SegmentName {
 
 class Segment {
  public:
-  // Says how much of the segment data() maps; the rest uses no addresses until map_part().
+  // Says how much of the segment data() maps. The rest takes no addresses until map_part() maps it.
   enum class Mapped : std::uint8_t { all, first_page };
 
   // Creates a zeroed segment; `bytes` must be positive and is rounded up to whole pages.
   static Result<Segment> create(std::int64_t bytes, Mapped mapped = Mapped::all);
-  // Attaches a segment of this node and user. Fails if `name` does not lead to that very segment.
+  // Attaches a segment that another process of this node and user has created. Returns an error if
+  // `name` no longer leads to that segment.
   static Result<Segment> attach(const SegmentName& name, Mapped mapped = Mapped::all);
 
   Segment(Segment&& other) noexcept;
@@ -43,21 +44,22 @@ class Segment {
   // Maps some of the pages at other addresses, for the life of the process, even if this object
   // ends. Returns nullptr if the system refuses.
   std::byte* map_part(std::int64_t offset, std::int64_t bytes) const;
-  // Describes this segment to others; it is valid until its creator calls close_to_others() or
-  // ends.
+  // Returns the description of this segment for others; it is valid until the segment's creator
+  // calls close_to_others() or ends.
   const SegmentName& name() const { return name_; }
   // Returns the creator's descriptor; -1 in other processes and after it was closed.
   int descriptor() const { return owns_descriptor() ? descriptor_ : -1; }
-  // Invalidates the name; attached processes stay attached.
+  // Makes the name invalid, so that no further process can attach; attached processes stay
+  // attached.
   void close_to_others();
   // Promises that the MPI library never sees an address in the segment, so that it need not be told
   // when pages are unmapped. UCX would queue each such notice until it registers memory next.
   void keep_from_library() { is_private_ = true; }
-  // Zeroes these pages for all processes that map them and returns them to the system until the
-  // next access. Returns false if the system refuses, for instance because the application has
-  // locked them.
+  // Zeroes these pages for all processes that map them, and returns them to the system until the
+  // next access. Returns true if that succeeds; false if the system refuses, for instance because
+  // the application has locked the pages.
   bool clear_pages(std::int64_t offset, std::int64_t bytes) const;
-  // Tells the library, if it may have seen the segment, that the pages at these addresses will
+  // Tells the MPI library, if it may have seen the segment, that the pages at these addresses will
   // change.
   void forget_pages() const;
 

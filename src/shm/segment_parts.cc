@@ -18,7 +18,8 @@ std::byte* SegmentParts::map(int part) {
   return made;
 }
 
-// The range is checked first, since most addresses lie in no part.
+// Returns the offset of an address (segment_parts.h). The whole range is checked first, since most
+// addresses lie in no part.
 std::int64_t SegmentParts::offset_of(const void* address) const {
   const auto* const looked_for = static_cast<const std::byte*>(address);
   if (looked_for >= end_.load(std::memory_order_acquire) || looked_for < lowest_.load()) return -1;

@@ -1,7 +1,8 @@
-// SegmentParts: a long segment of which each process maps only the parts in use, permanently. Even
-// unused addresses count if a system limits them or a user looks at them, and mapping a whole
-// machine's memory for each rank would take many. The first part is short, and each further one is
-// as long as all before it together: so there are few parts, and an offset determines its part.
+// SegmentParts: a long segment of which each process maps only the parts in use, permanently.
+// Mapping a whole machine's memory for each rank would take many addresses, and even unused
+// addresses count if a system limits them or a user looks at them. The first part is short, and
+// each further one is as long as all before it together: so there are few parts, and an offset
+// determines its part.
 #pragma once
 
 #include <array>
@@ -31,7 +32,8 @@ class SegmentParts {
     return part == 0 ? kFirst_bytes : bytes_of_all(part);
   }
 
-  // The segment must have only its first page mapped, and the length of a whole number of parts.
+  // The segment must have only its first page mapped, and must be as long as a whole number of
+  // parts.
   explicit SegmentParts(Segment segment) : segment_(std::move(segment)) {}
   SegmentParts(const SegmentParts&) = delete;
   SegmentParts& operator=(const SegmentParts&) = delete;
@@ -42,8 +44,8 @@ class SegmentParts {
            std::bit_width(static_cast<std::uint64_t>(kFirst_bytes)) + 1;
   }
 
-  // All functions are thread-safe. Returns the address of the part in this process; nullptr if it
-  // is not mapped.
+  // Returns the address of the part in this process; nullptr if it is not mapped. All functions of
+  // this class are thread-safe.
   std::byte* at(int part) const {
     return at_[static_cast<std::size_t>(part)].load(std::memory_order_acquire);
   }

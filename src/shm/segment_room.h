@@ -1,6 +1,6 @@
 // SegmentRoom: a segment that is handed out piece by piece, from beginning to end. Creating a
-// segment and mapping it on all ranks takes a dozen system calls and an agreement; a piece takes
-// none. No piece is handed out twice, so all are initially zero, like fresh memory.
+// segment and mapping it on all ranks takes a dozen system calls and an agreement; handing out a
+// piece takes none. No piece is handed out twice, so all are initially zero, like fresh memory.
 #pragma once
 
 #include <memory>
@@ -18,14 +18,15 @@ class SegmentRoom {
     std::int64_t next = 0;
   };
 
-  SegmentRoom() = default;  // without a segment
+  SegmentRoom() = default;  // has no segment, so nothing fits
   explicit SegmentRoom(std::shared_ptr<Space> space) : space_(std::move(space)) {}
-  // Makes the whole segment available.
+  // Makes the whole segment available for pieces.
   explicit SegmentRoom(std::shared_ptr<Segment> segment)
       : space_(std::make_shared<Space>(std::move(segment))) {}
 
   bool fits(std::int64_t bytes) const { return bytes <= left(); }
-  // Takes whole pages, which must fit. The segment lives as long as the room and all its pieces.
+  // Hands out a piece of `bytes` bytes, which must be whole pages and fit. The segment lives as
+  // long as this object and all its pieces.
   std::shared_ptr<std::byte> take(std::int64_t bytes) {
     std::byte* const piece = space_->segment->data() + space_->next;
     space_->next += bytes;

@@ -1,5 +1,6 @@
-// Allocation is first fit by address, in whole pages: blocks are large and few. Free pages are kept
-// up to a limit for the next block, then all are returned to the system at once.
+// Implements the shared heap. Allocation is first fit by address, in whole pages, since blocks are
+// large and few. Free pages are kept for the next block up to a limit; beyond that all are returned
+// to the system at once.
 #include "shm/shared_heap.h"
 
 #include <pthread.h>
@@ -34,8 +35,9 @@ std::size_t size(std::int64_t bytes) {
   return static_cast<std::size_t>(bytes);
 }
 
-// Valgrind's search for leaks reads all writable memory, which would allocate every page of the
-// heap. Valgrind is recognised by the libraries that it preloads.
+// Returns whether the program runs under Valgrind, which is recognised by the libraries that it
+// preloads. Valgrind's search for leaks reads all writable memory, which would allocate every page
+// of the heap.
 bool under_valgrind() {
   const char* const preloaded = std::getenv("LD_PRELOAD");
   return preloaded && std::strstr(preloaded, "vgpreload_");
@@ -49,7 +51,7 @@ std::int64_t bytes_for(std::int64_t most_bytes) {
   return SegmentParts::bytes_of_all(parts);
 }
 
-// The heaps whose blocks are copied at a fork.
+// Returns the heaps whose blocks must be copied when the process forks.
 std::vector<SharedHeap*>& heaps() {
   static auto* all = new std::vector<SharedHeap*>;
   return *all;
@@ -71,7 +73,8 @@ bool SharedHeap::may_be_made() {
   return !under_valgrind();
 }
 
-// Returns an error if addresses are limited: a part takes more addresses than its blocks need.
+// Creates the heap (shared_heap.h). Returns an error if addresses are limited, since a part takes
+// more addresses than its blocks need.
 Result<SharedHeap*> SharedHeap::create() {
   if (addresses_are_limited())
     return Error{"shared memory: the process has a limit on its addresses (ulimit -v)"};
@@ -86,8 +89,8 @@ Result<SharedHeap*> SharedHeap::create() {
   return heap;
 }
 
-// Requests huge pages if the system grants them on request: parts inherit the setting from the
-// first page.
+// Makes the heap, and requests huge pages if the system grants them on request: parts inherit the
+// setting from the first page.
 SharedHeap::SharedHeap(Segment segment, std::int64_t most_bytes)
     : parts_(std::move(segment)), most_bytes_(most_bytes) {
   madvise(parts_.segment().data(), size(page_bytes()), MADV_HUGEPAGE);
@@ -140,7 +143,8 @@ std::int64_t SharedHeap::take_free(std::int64_t wanted, std::int64_t alignment, 
   return -1;
 }
 
-// Maps another part. A forked child maps none, since they would be its parent's.
+// Maps another part of at least `bytes` bytes. Returns whether that succeeded. A forked child maps
+// none, since they would be its parent's.
 bool SharedHeap::add_part(std::int64_t bytes) {
   for (int part = 0; shared_ && part < parts_.count(); ++part) {
     if (parts_.at(part) || SegmentParts::bytes_of(part) < bytes) continue;
@@ -163,7 +167,8 @@ void SharedHeap::release(void* block) {
   if (unclean_bytes_ > kKeptFree_bytes) give_pages_back();
 }
 
-// Merges adjacent free ranges of one part if both are clean or both are not.
+// Makes a range free, and merges it with adjacent free ranges of the same part if both are clean or
+// both are not.
 void SharedHeap::give_back(std::int64_t offset, Room room) {
   const auto in_part = [part = SegmentParts::part_with(offset)](std::int64_t other) {
     return SegmentParts::part_with(other) == part;
@@ -213,8 +218,8 @@ bool SharedHeap::resize(void* block, std::int64_t bytes) {
 
 namespace {
 
-// Calls action(begin, end) for each range from `offset` on that has pages; without a descriptor,
-// for the whole range.
+// Calls action(begin, end) for each range of the `bytes` bytes from `offset` on that has pages; if
+// there is no descriptor, for the whole range.
 template <class Action>
 void for_each_run(int descriptor, std::int64_t offset, std::int64_t bytes, Action action) {
   const std::int64_t end = offset + bytes;
@@ -254,7 +259,8 @@ void SharedHeap::copy_block(std::int64_t offset, std::int64_t bytes) {
 // children execute another program at once, so the copy must not exhaust the memory.
 void SharedHeap::before_fork() {
   const std::int64_t available = has_blocks() ? available_memory_bytes() : INT64_MAX;
-  mutex_.lock();  // no more than a few bytes may be allocated while the lock is held
+  // While the lock is held, no more than a few bytes may be allocated.
+  mutex_.lock();
   if (!shared_ || used_.empty()) return;
   const std::int64_t wanted = bytes_with_pages();
   if (wanted <= available / 2 / sharers_) {
@@ -272,8 +278,8 @@ void SharedHeap::after_fork_in_parent() {
   mutex_.unlock();
 }
 
-// Replaces shared memory by private memory, including free ranges. Blocks that were not copied
-// become private page by page, when the child writes to them.
+// Replaces the shared memory of a forked child by private memory, including free ranges. Blocks
+// that were not copied become private page by page, when the child writes to them.
 void SharedHeap::after_fork_in_child() {
   if (!shared_) return mutex_.unlock();
   for (auto& [offset, room] : free_) {

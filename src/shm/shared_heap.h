@@ -19,8 +19,8 @@ class SharedHeap {
  public:
   // Returns whether create() may succeed; it makes no system call.
   static bool may_be_made();
-  // Returns an error if there is no memory, or if the process has a limit on its addresses. The
-  // heap lives as long as the process: blocks stay valid while it exits.
+  // Creates the heap. Returns an error if there is no memory, or if the process has a limit on its
+  // addresses. The heap lives as long as the process: blocks stay valid while the process exits.
   static Result<SharedHeap*> create();
   SharedHeap(const SharedHeap&) = delete;
   SharedHeap& operator=(const SharedHeap&) = delete;
@@ -28,14 +28,15 @@ class SharedHeap {
   // Sets the number of processes of this node that have such a heap and may fork at the same time.
   void set_sharers(int processes) { sharers_ = processes; }
 
-  // Returns nullptr if there is no room. alignment: a power of two. This function and all below are
-  // thread-safe.
+  // Returns a block; nullptr if no space is left for it. alignment: a power of two. This function
+  // and all below are thread-safe.
   void* allocate(std::int64_t bytes, std::int64_t alignment);
-  // Returns memory whose bytes are all 0.
+  // Returns a block whose bytes are all 0; nullptr if no space is left for it.
   void* allocate_zeroed(std::int64_t bytes);
   void release(void* block);
   std::int64_t bytes_of(void* block);  // usable bytes, at least those requested
-  // Returns true if the block now has room for `bytes`, and no more than twice that.
+  // Tries to give a block another size. Returns true if the block now has space for `bytes`, and no
+  // more than twice that; otherwise false.
   bool resize(void* block, std::int64_t bytes);
 
   // Returns whether an address is in the heap, in a block or not.
@@ -45,7 +46,7 @@ class SharedHeap {
   bool is_shared() const { return shared_; }
   const SegmentName& name() const { return parts_.segment().name(); }
 
-  // These are called by the thread that forks.
+  // The thread that forks calls these before and after the fork.
   void before_fork();
   void after_fork_in_parent();
   void after_fork_in_child();
@@ -53,12 +54,13 @@ class SharedHeap {
  private:
   struct Room {
     std::int64_t bytes = 0;
-    bool clean = true;  // not used since its pages were returned to the system: all bytes are 0
+    bool clean = true;  // all bytes are 0: not used since its pages were returned to the system
   };
   using Rooms = std::map<std::int64_t, Room>;  // indexed by offset
 
   SharedHeap(Segment segment, std::int64_t most_bytes);
-  // Returns the offset; -1 if there is no room.
+  // Allocates a range and returns its offset; -1 if no space is left. *clean: whether its bytes are
+  // all 0.
   std::int64_t take(std::int64_t bytes, std::int64_t alignment, bool* clean);
   std::int64_t take_free(std::int64_t wanted, std::int64_t alignment, bool* clean);
   bool add_part(std::int64_t bytes);  // maps a part of at least this size
@@ -78,7 +80,7 @@ class SharedHeap {
   bool shared_ = true;
   std::mutex mutex_;                           // guards the members below
   Rooms free_;                                 // adjacent ranges of one part are merged
-  std::map<std::int64_t, std::int64_t> used_;  // bytes indexed by offset
+  std::map<std::int64_t, std::int64_t> used_;  // length in bytes of each block, indexed by offset
   std::int64_t used_bytes_ = 0;
   std::int64_t unclean_bytes_ = 0;             // bytes of free ranges that have pages
   std::map<std::int64_t, std::byte*> copies_;  // copies of blocks by offset, during a fork

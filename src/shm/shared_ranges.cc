@@ -1,4 +1,5 @@
-// Sorted lists suffice: there are as many heaps as ranks of a node, and a few windows.
+// Keeps the memory that processes share in sorted lists. Lists suffice, since there are as many
+// heaps as ranks of a node, and a few windows.
 #include "shm/shared_ranges.h"
 
 #include <algorithm>
@@ -61,7 +62,7 @@ void SharedRanges::insert(const Heap& heap) {
   heaps_.insert(std::upper_bound(heaps_.begin(), heaps_.end(), heap, is_before), heap);
 }
 
-// Attaches the heap permanently, as it does each of its parts.
+// Attaches the heap permanently, and returns it; nullptr if that fails. Its parts stay mapped, too.
 SegmentParts* SharedRanges::attached(Heap& heap) const {
   if (heap.parts || !heap.name) return heap.parts;
   const SegmentName& name = *std::exchange(heap.name, nullptr);
@@ -92,7 +93,7 @@ ShownBuffer SharedRanges::shown(const std::byte* begin, std::int64_t bytes,
   return shown_of_heap(begin, bytes, ranks, to_origin);
 }
 
-// A block must lie in one part.
+// Describes bytes of this process's heap to `ranks`; they must lie in one part.
 ShownBuffer SharedRanges::shown_of_heap(const std::byte* begin, std::int64_t bytes,
                                         std::span<const int> ranks, std::int64_t to_origin) const {
   const std::int64_t offset = own_.parts ? own_.parts->offset_of(begin) : -1;

@@ -14,7 +14,8 @@ struct [[gnu::packed, gnu::may_alias]] Stored {
   T value;
 };
 
-// `simd`: iterations are independent, even if `out` or `also` is one of the operands.
+// Reduces element by element. `simd` is right even if `out` or `also` is one of the operands, since
+// iterations are independent.
 template <class T, class Combine>
 void combine(const void* lower, const void* higher, void* out, void* also, std::int64_t count) {
   const auto* a = static_cast<const Stored<T>*>(lower);
@@ -31,7 +32,8 @@ void combine(const void* lower, const void* higher, void* out, void* also, std::
     second[i].value = result[i].value = Combine()(a[i].value, b[i].value);
 }
 
-// Integers wrap around (-fwrapv), including small ones, which are promoted to int.
+// Returns the kernel of an arithmetic operator. Integers wrap around (-fwrapv), including small
+// ones, which are promoted to int.
 template <class T>
 Kernel arithmetic(Operator op) {
   using Sum = decltype([](T lower, T higher) { return T(lower + higher); });
@@ -85,7 +87,8 @@ struct Pair {
   int index;
 };
 
-// Better: returns whether the lower value wins. Padding of the result is left unchanged.
+// Reduces pairs of a value and an index (maxloc, minloc). Better: returns whether the lower
+// operand's value wins. Padding of the result is left unchanged.
 template <class Value, class Better>
 void locate(const void* lower, const void* higher, void* out, void* also, std::int64_t count) {
   const auto* a = static_cast<const Stored<Pair<Value>>*>(lower);
@@ -120,8 +123,9 @@ __extension__ using ComplexLongDouble = __complex__ long double;
 
 }  // namespace
 
-// Copies like the function above. `to` is aligned to vectors in all but the first and the last
-// iteration, which overlaps the one before. `bytes` must be at least one iteration's.
+// Copies `bytes` bytes by vector instructions. `to` is aligned to vectors in all iterations but the
+// first and the last one, which overlaps the one before. `bytes` must be at least what an iteration
+// copies.
 void copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
   struct [[gnu::packed, gnu::may_alias]] Vector {
     long long words __attribute__((vector_size(32)));

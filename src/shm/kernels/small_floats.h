@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// converts between a value and its bits without a library's inline function
+// Converts between a value and its bits, without an inline function of a library.
 inline std::uint32_t bits_of(float value) {
   return __builtin_bit_cast(std::uint32_t, value);
 }
