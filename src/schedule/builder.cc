@@ -1,4 +1,5 @@
-// Appends steps, lays out the temporary buffer, and collects the properties that executors need.
+// Builds a schedule: appends steps, lays out the temporary buffer, and collects the properties that
+// executors need.
 #include "schedule/builder.h"
 
 #include <algorithm>
@@ -110,7 +111,8 @@ void Builder::recv(int peer, Location to, std::int64_t count, Unit unit) {
   message(StepKind::recv, peer, {to, count, unit});
 }
 
-// Other ranks may wait for this rank's call.
+// Adds a call of a collective between leaders (builder.h). Other ranks may wait for this rank's
+// call, so the schedule counts as one that sends later.
 void Builder::leaders(Kind collective, int root, const Operand& gives, const Operand& gets) {
   ++posted_;
   ++schedule_.leader_calls;
@@ -139,7 +141,8 @@ void Builder::copy(Location from, Location to, std::int64_t count, Unit unit) {
   copy({from, count, unit}, {to, count, unit});
 }
 
-// Other ranks wait for this rank's progress if it signals after it has waited.
+// Adds a signal (builder.h). If it follows a wait, other ranks wait for this rank's progress, so
+// the schedule counts as one that sends later.
 std::uint32_t Builder::signal() {
   use_slots();
   if (has_waited_) schedule_.sends_after_first_round = true;
@@ -196,7 +199,8 @@ Location Builder::result_of(int rank) const {
 
 void Builder::library(StepKind kind) {
   append({.kind = kind});
-  schedule_.sends_after_first_round = true;  // assumed
+  // This is assumed, since the library's own rounds are not known.
+  schedule_.sends_after_first_round = true;
 }
 
 void Builder::end_round() {
@@ -253,8 +257,9 @@ bool Builder::copies_result_of_last(const Step& copy) const {
   if (weft::result_of(last) != copy.first || to.buffer != Buffer::recv) return false;
   const auto apart = [&](const Location& operand) {
     if (operand.rank != to.rank) return true;
-    // In place, another rank's input is its result buffer, and both begin at the same address.
-    // Equal offsets are then equal elements, each of which is read before it is overwritten.
+    // If the call is in place, another rank's input is its result buffer, and both begin at the
+    // same address. Equal offsets are then equal elements, each of which is read before it is
+    // overwritten.
     return to.is_own() ? operand == to || operand.buffer != to.buffer : operand.offset == to.offset;
   };
   return apart(last.first.at) && apart(last.second.at) && apart(last.into);

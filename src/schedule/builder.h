@@ -21,10 +21,10 @@ class Builder {
   // longer than building.
   void expect_steps(std::size_t steps) { schedule_.steps.reserve(steps); }
 
-  // Builds a single batch: `iterations` iterations after the first `done` ones. Steps before all
-  // iterations belong to the first batch, those after them to the last.
+  // Restricts the schedule to one batch: `iterations` iterations after the first `done` ones. Steps
+  // before all iterations belong to the first batch, those after them to the last.
   void only_iterations(std::int32_t done, std::int32_t iterations);
-  // Returns whether steps are left for a next batch.
+  // Returns whether a further batch must follow, because steps were left out at the end.
   bool leaves_more() const { return leaves_more_; }
 
   const Shape& shape() const { return schedule_.shape; }
@@ -37,11 +37,11 @@ class Builder {
   // Allocates `count` elements of `unit` in the temporary buffer, element-aligned.
   Location temp(std::int64_t count, Unit unit);
   std::int64_t extent(Unit unit) const;
-  // Allocates node memory. It lies at the same place on all ranks of the node if all request the
-  // same sizes.
+  // Allocates bytes in the memory of the node. They lie at the same place on all ranks of the node
+  // if all request the same sizes.
   Location node(std::int64_t bytes, std::int64_t alignment = kLineBytes);
-  // Declares the node memory at `at` as half_a, and the memory `stride` bytes after it as half_b.
-  // change: they swap after this use.
+  // Declares the node memory at `at` as Buffer::half_a, and the memory `stride` bytes after it as
+  // Buffer::half_b. change: whether the two swap after this use.
   void halve(Location at, std::int64_t stride, bool change);
   // Returns the payload (kSlotPayloadBytes) of the slot of the rank with this node rank.
   Location slot(int node_rank);
@@ -54,17 +54,19 @@ class Builder {
   // of them must start their calls in the same order. root: the root of bcast and reduce, one of
   // these ranks.
   void leaders(Kind collective, int root, const Operand& gives, const Operand& gets);
-  // Computes inout = in op inout, element-wise, in Unit::recv. `in` holds the lower ranks' part.
+  // Computes inout = in op inout, element-wise, in Unit::recv. `in` holds the operand of the lower
+  // ranks.
   void reduce(Location in, Location inout, std::int64_t count) { reduce(in, inout, inout, count); }
   // Computes into = lower op higher. `into` must equal `higher` or not overlap it. If the data are
   // plain it may also equal `lower`; otherwise it must not overlap it.
   void reduce(Location lower, Location higher, Location into, std::int64_t count);
   void copy(const Operand& from, const Operand& to);
   void copy(Location from, Location to, std::int64_t count, Unit unit = Unit::recv);
-  // Publishes what this rank has written to the node's memory. Returns the counter value to wait
-  // for.
+  // Publishes what this rank has written to the node's memory. Returns the value of this rank's
+  // counter for which other ranks must wait.
   std::uint32_t signal();
-  // Waits until `peer` has signalled `value`; dropped if this rank has waited for it already.
+  // Waits until `peer` has signalled `value`; no step is added if this rank has waited for that
+  // already.
   void wait(int peer, std::uint32_t value);
   // Writes a number for others, and checks the number of another rank. A rank that finds another
   // number than it expects leaves the call with an error, and so do those that wait for it.
@@ -74,22 +76,29 @@ class Builder {
   // theirs. All ranks must call it, even with `nothing`. If some rank cannot access a shown buffer,
   // no rank continues.
   enum class Shows : std::uint8_t { nothing, input, result, both };
+  // Publishes where this rank's buffers are, and finds those of the other ranks. All ranks must
+  // call it, even with Shows::nothing. If some rank cannot access a published buffer, no rank
+  // continues.
   void meet(Shows shows);
-  // Return another rank's buffers. Must follow meet().
+  // Return another rank's input or result, to be used in place. Must follow meet().
   Location input_of(int rank) const;
   Location result_of(int rank) const;
-  // Declares that no rank completes before all have entered; the verifier proves it.
+  // Declares that no rank completes the collective before all have entered it; the verifier proves
+  // that.
   void synchronizes() { schedule_.synchronizing = true; }
-  // Declares that each rank signals once, before its first wait. All ranks must declare it alike.
+  // Declares that each rank signals only once, before its first wait. All ranks must declare this
+  // alike.
   void exchanges_once() { schedule_.exchanges_once = true; }
   void library(StepKind kind);
-  void end_round();  // an empty round is dropped
-  // Returns the iterations of a loop with about one iteration per rank: for (const int iteration :
-  // b.iterations(1, size)). The steps of an iteration may depend only on its number, and it must
-  // end its rounds. A batch contains only its own iterations; the others cost nothing.
+  void end_round();  // an empty round is not added
+  // The iterations of a loop with about one iteration per rank: for (const int iteration :
+  // b.iterations(1, size)). The steps of an iteration may depend only on its number, and the
+  // iteration must end its rounds. A schedule built in batches has only the iterations of its
+  // batch; the others cost nothing.
   class Iterations;
   Iterations iterations(int begin, int end);
-  // Declare that the steps so far, or the following ones, are the caller's part.
+  // caller_begins() declares that the steps so far are carried out by calling threads,
+  // caller_continues() that the following steps are.
   void caller_begins();
   void caller_continues();
 
@@ -108,9 +117,9 @@ class Builder {
   Schedule schedule_;
   std::uint32_t posted_ = 0;
   std::uint32_t signals_ = 0;
-  std::vector<std::uint32_t> waited_for_;  // highest value waited for, indexed by rank
-  bool has_waited_ = false;                // set if an earlier round posted something
-  std::int32_t iteration_ = 0;             // counts the iterations of all loops
+  std::vector<std::uint32_t> waited_for_;  // highest counter value that each rank was waited for
+  bool has_waited_ = false;                // true if an earlier round has sent, received or waited
+  std::int32_t iteration_ = 0;             // number of iterations so far, of all loops
   std::int32_t batch_begin_ = 0, batch_end_ = INT32_MAX;
   bool leaves_more_ = false;
 };
@@ -143,7 +152,7 @@ class Builder::Iterations {
  private:
   Builder& builder_;
   int begin_, end_;
-  int left_out_;  // iterations after `end` that do not belong to the batch
+  int left_out_;  // number of iterations after `end` that the batch leaves out
 };
 
 }  // namespace weft

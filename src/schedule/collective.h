@@ -21,7 +21,7 @@ struct Layout {
   std::int64_t extent = 1;       // distance between elements
   std::int64_t true_lb = 0;      // offset of the first byte accessed (MPI_Type_get_true_extent)
   std::int64_t true_extent = 1;  // bytes accessed by one element
-  bool plain = true;             // predefined and without gaps: may be copied as bytes
+  bool plain = true;             // predefined and without gaps, so that data may be copied as bytes
 
   std::int64_t bytes() const { return count * size; }
   bool operator==(const Layout&) const = default;
@@ -43,35 +43,35 @@ struct Block {
 
 // Shape: the facts about one call on one rank. All ranks have equal kind, size, root, commutative,
 // on_one_node, nodes, domains, has_leaders, in_place (unless only the root may use it), and
-// agreed_bytes(). A layout's count and extent may differ between ranks, as may all that concerns
-// one peer. They must never decide which data are sent, except between the two ranks that both know
-// them.
+// agreed_bytes(). A layout's count and extent may differ between ranks, as may all facts about a
+// single peer. Such facts must never decide which data are sent, except between the two ranks that
+// both know them.
 struct Shape {
   Kind kind = Kind::barrier;
   int rank = 0;
   int size = 1;
   int root = 0;
-  // The input lies in the receive buffer; at the root of scatter(v), its own block stays in the
-  // send buffer.
+  // True if the call is in place: the input lies in the receive buffer or, at the root of
+  // scatter(v), the root's own block stays in the send buffer.
   bool in_place = false;
   bool commutative = true;
   bool on_one_node = false;  // all ranks share memory
   // Describes the nodes if some but not all ranks share memory. All shapes of a communicator share
   // this object.
   std::shared_ptr<const Nodes> nodes;
-  // All nodes have equally many ranks, and the ranks of equal node rank have a communicator for
-  // calls of the MPI library's collectives.
+  // True if all nodes have equally many ranks, and the ranks of equal node rank have a communicator
+  // for calls of the MPI library's collectives.
   bool has_leaders = false;
-  // Describes the NUMA domains if all ranks share memory and there are several; shared like
-  // `nodes`.
+  // Describes the NUMA domains if all ranks share memory and there are several domains. All shapes
+  // of a communicator share this object.
   std::shared_ptr<const Domains> domains;
   // The layouts of the send and receive buffers, which are equal in reductions and bcast. A side
   // that is not significant on this rank has count 0.
   Layout send;
   Layout recv;
-  // The blocks if they differ: in gatherv and scatterv (at the root), allgatherv, reduce_scatter
-  // (recv, contiguous), alltoallv, alltoallw, and neighborhood collectives v and w. Otherwise
-  // empty, and block i begins i * count * extent bytes after the origin.
+  // The blocks of each buffer, if these differ: in gatherv and scatterv (at the root), allgatherv,
+  // reduce_scatter (recv, contiguous), alltoallv, alltoallw, and neighborhood collectives v and w.
+  // Otherwise the list is empty, and block i begins i * count * extent bytes after the origin.
   std::vector<Block> send_blocks;
   std::vector<Block> recv_blocks;
   std::vector<Layout> types;  // datatypes of alltoallw and neighbor_alltoallw, numbered by Unit
@@ -80,17 +80,17 @@ struct Shape {
   // between two ranks match in the order of their blocks.
   std::vector<int> destinations;
   std::vector<int> sources;
-  // This rank's data are packed bytes, which the layouts describe, although its datatypes have
-  // gaps.
+  // True if this rank's data are packed bytes, which the layouts describe, although the call's
+  // datatypes have gaps.
   bool packed = false;
 
   bool operator==(const Shape&) const = default;
 };
 
-// Returns the payload of all blocks together if all ranks know it. Returns nothing if each rank
+// Returns the payload in bytes of all blocks together, if all ranks know it; nothing if each rank
 // knows only its own part (gatherv, scatterv, alltoallv, alltoallw, neighborhood collectives).
 std::optional<std::int64_t> agreed_bytes(const Shape& shape);
-// Returns the payload in this rank's buffers: the larger of its input and its output.
+// Returns the payload in bytes of this rank's input or output, whichever is larger.
 std::int64_t local_bytes(const Shape& shape);
 
 // node_rank_of() and the following functions refer to the ranks that share memory with this one,

@@ -1,4 +1,5 @@
-// Adjacent intervals are merged, so that a contained interval always lies in a single entry.
+// Implements a set of intervals. Adjacent intervals are merged, so that a contained interval always
+// lies in a single entry.
 #include "schedule/interval_set.h"
 
 #include <algorithm>

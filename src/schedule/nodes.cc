@@ -42,13 +42,14 @@ Nodes::Nodes(const std::vector<int>& node_of_rank, const std::vector<int>& domai
   if (!try_rule(Dealt::in_blocks)) try_rule(Dealt::in_turn);
 }
 
-// Replaces the tables by the rule if it gives the same result.
+// Replaces the tables by a rule if that gives the same result. Returns whether it does.
 bool Nodes::try_rule(Dealt dealt) {
   if (size_ == 0) return false;
   Nodes by_rule = *this;
   by_rule.dealt_ = dealt;
   by_rule.per_node_ = ranks_on(0);
-  std::vector<Home>().swap(by_rule.homes_);  // an assignment would keep the capacity
+  // The capacity is released, too; an assignment would keep it.
+  std::vector<Home>().swap(by_rule.homes_);
   std::vector<int>().swap(by_rule.ranks_);
   std::vector<int>().swap(by_rule.begins_);
   // If all nodes have equally many ranks, the first node determines the rule.

@@ -79,12 +79,12 @@ class Nodes {
   Ranks ranks(int node) const { return {*this, node}; }
   int ranks_on(int node) const;
 
-  bool some_share() const { return size_ > count_; }  // some node has several ranks
-  bool all_alike() const;                             // all nodes have the same number of ranks
+  bool some_share() const { return size_ > count_; }  // returns whether some node has several ranks
+  bool all_alike() const;  // returns whether all nodes have equally many ranks
   // Returns whether the ranks of each node are consecutive and ordered by local rank.
   bool are_in_order() const;
 
-  std::size_t bytes() const;  // memory used by the object
+  std::size_t bytes() const;  // returns the memory used by the object
 
   bool operator==(const Nodes& other) const = default;
 
@@ -102,11 +102,11 @@ class Nodes {
   int size_ = 0, count_ = 0;
   Dealt dealt_ = Dealt::anyhow;
   int per_node_ = 1;  // ranks per node if they are placed in blocks; the last node may have fewer
-  // Used with a rule: the local ranks of a node's ranks in rank order, and the inverse; empty if
+  // If a rule is used: the local ranks of a node's ranks in rank order, and the inverse; empty if
   // both orders agree.
   std::vector<std::uint16_t> local_ranks_, numbers_;
-  // Used without a rule: the home of each rank; all ranks node by node; and the index at which each
-  // node begins.
+  // If no rule is used: the node and local rank of each rank. ranks_ then lists all ranks node by
+  // node, and begins_ the index at which each node begins.
   std::vector<Home> homes_;
   std::vector<int> ranks_, begins_;
 };

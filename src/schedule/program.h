@@ -29,7 +29,7 @@ struct Instruction {
   Buffer first{}, second{}, into{}, also{};
   std::uint32_t value = 0;
   std::int32_t node_rank = 0;
-  // Index of the first step that it carries out; for `end`, the number of steps.
+  // Index of the first step that the instruction carries out; for `end`, the number of steps.
   std::uint32_t step = 0;
   std::int64_t first_at = 0, second_at = 0, into_at = 0, also_at = 0;  // offsets in these buffers
   std::int64_t amount = 0;
@@ -38,8 +38,8 @@ static_assert(sizeof(Instruction) == 64);
 
 using Program = std::vector<Instruction>;
 
-// Returns an empty program if the schedule needs messages, the MPI library's datatypes or other
-// ranks' buffers. A program with reductions needs a kernel to be run.
+// Compiles a schedule. The program is empty if the schedule needs messages, the MPI library's
+// datatypes or other ranks' buffers. A program with reductions can only be run with a kernel.
 Program compile(const Schedule& schedule);
 
 }  // namespace weft

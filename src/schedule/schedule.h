@@ -21,12 +21,12 @@
 
 namespace weft {
 
-// Operands are (buffer, offset), never addresses, since a schedule outlives the call for which it
-// was built. node: the memory shared by the ranks of a node. half_a, half_b: two parts of it that
-// swap from one use to the next (Halves).
+// The buffers of an operand, which is (buffer, offset) and never an address, since a schedule
+// outlives the call for which it was built. node: the memory shared by the ranks of a node. half_a,
+// half_b: two parts of that memory which swap from one use to the next (Halves).
 enum class Buffer : std::uint8_t { send, recv, temp, node, half_a, half_b };
 inline constexpr int kBuffers = 6;
-const char* buffer_name(Buffer buffer);  // "send"
+const char* buffer_name(Buffer buffer);  // returns for instance "send"
 
 inline bool is_in_node(Buffer buffer) {
   return buffer >= Buffer::node;
@@ -34,11 +34,11 @@ inline bool is_in_node(Buffer buffer) {
 
 struct Location {
   Buffer buffer = Buffer::send;
-  // In bytes from the buffer's origin; may be negative if the datatype's lower bound is.
+  // Offset in bytes from the buffer's origin; it may be negative if the datatype's lower bound is.
   std::int64_t offset = 0;
-  // The rank that owns the buffer, which must have been found before. For another rank, `send` is
-  // its input wherever that lies; the offset counts from its outgoing(shape, 0), which only that
-  // rank knows.
+  // The rank that owns the buffer, if that is not this rank; a step `find` must have found it
+  // before. For another rank, Buffer::send means its input wherever that lies; the offset counts
+  // from the owner's outgoing(shape, 0), which only the owner knows.
   std::int32_t rank = kOwn;
 
   static constexpr std::int32_t kOwn = -1;
@@ -69,8 +69,9 @@ enum class StepKind : std::uint8_t {
   tell,    // sets the word `first` of the node's memory to `value`
   check,   // checks that `peer` has set this word to `value`; otherwise the call fails
   show,    // publishes where this rank's buffers are, or that others cannot access them
-  find,    // reads what `peer` has shown; buffers that cannot be accessed end the schedule
-  // Checks that all ranks can access all shown buffers; otherwise the schedule ends on all ranks.
+  find,    // reads what `peer` has published; the schedule ends if a buffer cannot be accessed
+  // Checks that all ranks can access all published buffers; otherwise the schedule ends on all
+  // ranks.
   agree,
   // Calls a collective of the MPI library between the ranks of equal node rank on all nodes.
   leaders,
@@ -97,7 +98,7 @@ inline bool is_node(StepKind kind) {
   }
 }
 
-// Returns whether the step completes only at the end of its round.
+// Returns whether a step of this kind completes only at the end of its round.
 inline bool is_posted(StepKind kind) {
   return kind == StepKind::send || kind == StepKind::recv || kind == StepKind::leaders;
 }
@@ -106,8 +107,8 @@ inline bool is_local(StepKind kind) {
   return kind == StepKind::reduce || kind == StepKind::copy;
 }
 
-// Marks a reduction of plain data and the following copy of its result, which one kernel carries
-// out together.
+// Says that a reduction of plain data and the following copy of its result are carried out
+// together, by one kernel: the reduction is with_next, the copy with_before.
 enum class Fused : std::uint8_t { no, with_next, with_before };
 
 struct Step {
@@ -120,7 +121,7 @@ struct Step {
   // The collective of a step `leaders`, which sends `first` and receives `second`. An unused
   // operand is empty; in place, both are equal. peer: the root.
   Kind collective = Kind::barrier;
-  bool plain = false;  // a local step between plain operands, which may be done on bytes
+  bool plain = false;  // a local step between plain operands, which may be treated as bytes
   Fused fused = Fused::no;
   std::int64_t bytes = 0;  // payload of `first` in a local step
 };
@@ -142,13 +143,14 @@ inline constexpr int kFingerprintBits = 12;  // a fingerprint is never 0
 inline constexpr std::int64_t kSpareOffset = 8;
 inline constexpr std::int64_t kSlotHeaderBytes = 16;
 inline constexpr std::int64_t kSlotPayloadBytes = kSlotBytes - kSlotHeaderBytes;
-// Describes one of a rank's buffers in a step `show`: its place in memory that processes share
-// (SharedRanges), or in a process's own memory, of which others attach the pages that they need
-// (ProcessMemory).
+// Describes where one of a rank's buffers is, so that other processes can use it in place: in
+// memory that processes share (SharedRanges), or in a process's own memory, of which others attach
+// the pages that they need (ProcessMemory).
 struct ShownBuffer {
   static constexpr std::int64_t kNotUsed = -1;  // no other rank uses it, so it may lie anywhere
   static constexpr std::int64_t kNotShared = -2;
-  // Memory of rank 0 in MPI_COMM_WORLD; rank 1 has -4, and so on.
+  // Value of `memory` for the own memory of the process of rank 0 in MPI_COMM_WORLD; rank 1 has -4,
+  // and so on.
   static constexpr std::int64_t kOfProcess = -3;
 
   std::int64_t memory = kNotUsed;  // number of the shared range or process
@@ -162,12 +164,12 @@ struct ShownBuffer {
 struct ShownBuffers {
   ShownBuffer input, result;
 };
-// After its shown buffers, in the same cache line, a rank answers whether it can access the others'
-// shown buffers.
+// Offset in bytes of a rank's answer in the cache line in which it publishes its buffers. The
+// answer says whether the rank can access the buffers that the others have published.
 inline constexpr std::int64_t kAnswerOffset = kLineBytes - 8;
 static_assert(sizeof(ShownBuffers) <= kAnswerOffset);
-// The most node memory per rank that a schedule may use in addition to the slots, which then take
-// whole pages: two chunks of 256 KiB (select/selector.h).
+// The most bytes of node memory per rank that a schedule may use in addition to the slots, which
+// then take whole pages: two chunks of 256 KiB (select/selector.h).
 inline constexpr std::int64_t kNodeBytesPerRank = 512 * 1024;
 inline constexpr std::int64_t kPageBytes = 4096;
 constexpr std::int64_t to_pages(std::int64_t bytes) {
@@ -178,12 +180,12 @@ inline constexpr std::int64_t most_node_bytes(int ranks) {
   return slots + ranks * kNodeBytesPerRank;
 }
 
-// In an exchange between two ranks each writes next time where it has read: a core gains ownership
-// of a cache line more cheaply if it was the last to read it.
+// Two parts of the node's memory in which two ranks exchange data. Each rank writes next time where
+// it has read: a core gains ownership of a cache line more cheaply if it was the last to read it.
 struct Halves {
   std::int64_t offset = 0;  // offset of the first half in the node's memory
   std::int64_t stride = 0;  // distance from the first to the second half; 0: none
-  bool change = false;      // the halves swap for the next use
+  bool change = false;      // true if the halves swap for the next use
 };
 
 struct Schedule {
@@ -192,37 +194,38 @@ struct Schedule {
   Tuning tuning;
   std::vector<Step> steps;                // all rounds, one after the other
   std::vector<std::uint32_t> round_ends;  // index past the last step of each round
-  // Compiled steps; empty if the schedule needs more than memory (schedule/program.h).
+  // The steps in compiled form; empty if the schedule needs more than memory (schedule/program.h).
   Program program;
   std::int64_t temp_bytes = 0;  // size of the temporary buffer, 64-byte aligned
   std::int64_t node_bytes = 0;  // bytes of node memory, including the slots; 0: none
   Halves halves;
-  bool is_long = false;   // equal on all ranks
+  bool is_long = false;   // long data, which use fewer node buffers; equal on all ranks
   bool is_short = false;  // all of its data in node memory fit into the slots
-  // A hash of facts that all ranks of a call share, by which they detect mismatched calls. Set only
-  // with node_bytes.
+  // A hash of facts that all ranks of a call share, by which they detect mismatched calls. It is 0
+  // if the schedule uses no node memory.
   std::uint32_t fingerprint = 0;
   std::uint32_t most_posted = 0;   // most steps posted in one round
   std::uint32_t leader_calls = 0;  // number of collectives between leaders
-  // Set if a send follows a round that waits. Otherwise no other rank waits for this rank's later
-  // progress.
+  // True if a send follows a round that waits. If false, no other rank waits for this rank's later
+  // progress in order to receive.
   bool sends_after_first_round = false;
-  // Set if a receive follows a round that waits: the sender of a long message waits for that
-  // receive.
+  // True if a receive follows a round that waits; the sender of a long message then waits for this
+  // rank's progress.
   bool receives_after_first_round = false;
-  // No rank completes before all have entered, so completion implies that the previous call is over
-  // on all ranks.
+  // True if no rank completes before all have entered, so that completion implies that the previous
+  // call is over on all ranks.
   bool synchronizing = false;
-  // is_direct: all ranks first find all buffers, so that all know whether the schedule can run.
-  // shows_input, shows_result: the buffers of this rank that others use.
+  // is_direct: ranks use each other's buffers in place; all ranks first find all buffers, so that
+  // all know whether the schedule can run. shows_input, shows_result: whether other ranks use this
+  // rank's input, and its result.
   bool is_direct = false, shows_input = false, shows_result = false;
-  // Set on all ranks alike: each signals once, before its first wait, and sends nothing. So no rank
-  // waits for another one after that one's first step of progress.
+  // True if each rank signals only once, before its first wait, and sends nothing; equal on all
+  // ranks. So no rank waits for another one after that one's first step of progress.
   bool exchanges_once = false;
 
-  // The caller's part: the call that starts the collective helps with the first rounds_at_start
-  // rounds for a while. Rounds from left_from_round on are left to callers, unless one of them
-  // blocks elsewhere.
+  // The rounds that calling threads carry out. The call that starts the collective helps for a
+  // while with the first rounds_at_start rounds. Rounds from left_from_round on are left to
+  // callers, unless one of them blocks in another call.
   static constexpr std::uint32_t kNever = UINT32_MAX;
   std::uint32_t rounds_at_start = 0;
   std::uint32_t left_from_round = kNever;
@@ -234,40 +237,41 @@ struct Schedule {
     return sends_after_first_round || receives_after_first_round || node_bytes > 0;
   }
 
-  // Returns whether progress inside a round is invisible, because it uses node memory or the MPI
-  // library's own rounds.
+  // Returns whether the number of completed rounds does not show the progress, because the schedule
+  // uses node memory or the MPI library's own rounds.
   bool hides_rounds() const {
     return node_bytes > 0 || is_direct || (steps.size() == 1 && is_library(steps.front().kind));
   }
 
-  // Builds the next batch while the collective is in progress (Builder::iterations); nullptr if
-  // there is none.
+  // Builds the schedule's next iterations while the collective is in progress
+  // (Builder::iterations); nullptr if none are left.
   Schedule (*next_batch)(Schedule batch) = nullptr;
-  std::int32_t iterations = 0;       // iterations per batch
-  std::int32_t iterations_done = 0;  // iterations up to the end of this batch
+  std::int32_t iterations = 0;       // most iterations that are built at a time
+  std::int32_t iterations_done = 0;  // number of iterations up to the end of this schedule
 
   std::uint32_t rounds() const { return static_cast<std::uint32_t>(round_ends.size()); }
 };
 
-// Return block `index` of this rank's input (in place, in the receive buffer) or output.
-// Collectives with a single block use it for every index. Reductions count in elements, and so does
-// the block of a reduce_scatter. Neighborhood collectives use send_blocks and recv_blocks if these
-// are given.
+// Return block `index` of this rank's input or output; the input of a call in place lies in the
+// receive buffer. Collectives with a single block use it for every index. Reductions count in
+// elements, and so does the block of a reduce_scatter. Neighborhood collectives use send_blocks and
+// recv_blocks if these are given.
 Operand outgoing(const Shape& shape, int index);
 Operand incoming(const Shape& shape, int index);
 
-// Translates half_a and half_b to node memory, for uses in which half_a comes first; other
-// locations are returned unchanged.
+// Returns a location in half_a or half_b as one in node memory, for uses in which half_a comes
+// first; other locations are returned unchanged.
 Location in_node(const Schedule& schedule, const Location& at);
 
 // Returns the collective's data in a user's buffer of this rank, without empty blocks and with
 // contiguous ones merged; nothing if MPI ignores the buffer.
 std::vector<Operand> buffer_runs(const Shape& shape, Buffer buffer);
 
-// Returns an operand's size in bytes as a message.
+// Returns the number of bytes that an operand has as a message.
 std::int64_t payload_bytes(const Shape& shape, const Operand& operand);
 
-// A range of bytes, relative to the buffer's origin, that an operand spans, including gaps.
+// A range of bytes, counted from the buffer's origin. touched_bytes() returns the range that an
+// operand spans, including gaps.
 struct Range {
   std::int64_t begin = 0;
   std::int64_t end = 0;

@@ -12,7 +12,7 @@
 
 namespace weft {
 
-// Returns the memory of the schedule, including its shape.
+// Returns the bytes of memory that the schedule uses, including its shape.
 std::size_t bytes_of(const Schedule& schedule);
 
 class ScheduleCache {
@@ -27,9 +27,10 @@ class ScheduleCache {
   ScheduleCache& operator=(const ScheduleCache&) = delete;
 
   // Returns the cached schedule, or the result of `build`, which replaces the least recently used
-  // ones. Once all caches together have reached their limit, each keeps only its last schedule, and
-  // none longer than kMost_bytes. Otherwise the last one is kept whatever its length, since
-  // programs repeat their calls. `algorithm` distinguishes different schedules for one shape.
+  // ones. `algorithm` distinguishes different schedules for one shape. The schedule used last is
+  // kept whatever its length, since programs repeat their calls. Once all caches of the process
+  // together have reached their limit, however, each keeps only its last schedule, and none longer
+  // than kMost_bytes.
   template <class Build>
   std::shared_ptr<const Schedule> find_or(const Shape& shape, const void* algorithm, Build build) {
     if (auto found = find(shape, algorithm)) return found;

@@ -7,7 +7,7 @@
 namespace weft {
 
 struct Tuning {
-  // Longer data pass through the node's memory in chunks of this size per rank. 64 KiB stay in a
+  // Bytes per rank of a chunk in which longer data pass through the node's memory. 64 KiB stay in a
   // core's own cache. The minimum is twice the payload of a slot, the maximum half of
   // kNodeBytesPerRank.
   std::int64_t chunk_bytes = 64 * 1024;
@@ -16,8 +16,8 @@ struct Tuning {
   static constexpr int kAll = 0;
   int radix = 4;
   int radix_across = kAll;
-  // The number of levels next to the leaves that are the caller's part of a tree of messages
-  // (coll/split_tree.h). It may differ between ranks, since the messages are the same.
+  // The number of levels of a tree, next to its leaves, whose messages the calling thread carries
+  // out (coll/split_tree.h). It may differ between ranks, since the messages are the same.
   int split_levels = 0;
 
   bool operator==(const Tuning&) const = default;

@@ -1,5 +1,5 @@
-// Finds the run that contains an operand. Blocks to be sent may overlap, so several runs may
-// contain it.
+// Maps a user's buffer to its payload bytes (user_buffer.h): finds the run of elements that
+// contains an operand. Blocks to be sent may overlap, so several runs may contain it.
 #include "schedule/user_buffer.h"
 
 #include <algorithm>

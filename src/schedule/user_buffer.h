@@ -17,8 +17,8 @@ class UserBuffer {
   UserBuffer(const Shape& shape, Buffer buffer);
 
   struct Found {
-    Interval region;      // range in payload bytes
-    std::string failure;  // empty if the operand consists of whole elements of one run
+    Interval region;      // range of the operand in payload bytes
+    std::string failure;  // message; empty if the operand is whole elements of one run
   };
   Found find(const Operand& operand) const;
 
@@ -28,14 +28,14 @@ class UserBuffer {
   struct Run {
     Operand elements;
     std::int64_t lowest = 0;  // origin of the element with the lowest address
-    std::int64_t begin = 0;   // offset in payload bytes
+    std::int64_t begin = 0;   // payload bytes in front of the run
   };
 
   Found find_in(const Run& run, const Operand& operand) const;
   std::int64_t lowest_origin(const Operand& operand) const;
 
   const Shape& shape_;
-  std::string outside_;    // message of a failure
+  std::string outside_;    // message about an operand that lies outside the buffer
   std::vector<Run> runs_;  // sorted by `lowest`
   std::int64_t bytes_ = 0;
 };

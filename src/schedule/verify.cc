@@ -46,8 +46,8 @@ std::string mismatch(const Pair& pair) {
          " received";
 }
 
-// Returns how collectives between leaders differ: ranks of equal node rank must call the same ones
-// in the same order.
+// Returns a message about a difference between the ranks' collectives between leaders; empty if
+// there is none. Ranks of equal node rank must call the same ones in the same order.
 std::string mismatch_of_leaders(std::span<const Schedule> all) {
   const auto calls = [&](int rank) {
     std::vector<std::array<std::int64_t, 3>> made;
@@ -73,7 +73,8 @@ std::string mismatch_of_leaders(std::span<const Schedule> all) {
   return "";
 }
 
-// Compares by value, since in tests each rank may have its own copy of the maps.
+// Returns whether two shapes describe nodes and domains alike. It compares by value, since in tests
+// each rank may have its own copy of the maps.
 bool of_one_map(const Shape& one, const Shape& other) {
   const auto same = [](const auto& a, const auto& b) { return a == b || (a && b && *a == *b); };
   return one.on_one_node == other.on_one_node && one.has_leaders == other.has_leaders &&

@@ -95,7 +95,8 @@ class LocalVerifier {
     return inside ? "" : "an operand outside the temp buffer";
   }
 
-  // The size of another rank's buffers is known only from all schedules together.
+  // Returns what is wrong with an operand in another rank's buffer. The size of that buffer is
+  // known only from all schedules together, so it is not checked here.
   Failure check_peer(const Operand& operand) const {
     if (!agrees_) return "a buffer of another rank before all have agreed";
     if (!is_users(operand)) return "another rank's temp";
@@ -157,7 +158,8 @@ class LocalVerifier {
     const Operand result = result_of(step);
     if (Failure failure = check_bounds(result); !failure.empty()) return failure;
     if (result.at.buffer == Buffer::send) return "a write to the send buffer";
-    const bool to_second = result.at == step.second.at;  // as in every copy
+    // The result may be the second operand, as in every copy.
+    const bool to_second = result.at == step.second.at;
     const bool to_first = step.plain && result.at == step.first.at && !to_second;
     const bool apart = to_first || !overlap(step.first, result);
     return apart && (to_second || !overlap(step.second, result)) ? "" : "operands that overlap";
@@ -180,7 +182,8 @@ class LocalVerifier {
     return !a.empty() && !b.empty() && a.begin < b.end && b.begin < a.end;
   }
 
-  // No step may write data that a posted step uses, whatever the order of the steps in the round.
+  // Checks that no step writes data that a posted step uses, whatever the order of the steps in the
+  // round.
   Failure check_conflicts(std::uint32_t begin, std::uint32_t end) const {
     Sets sent, received;
     for (std::uint32_t i = begin; i < end; ++i) {
@@ -215,7 +218,8 @@ class LocalVerifier {
     return {step.first};
   }
 
-  // Node memory and other ranks' buffers may hold data of other ranks, which verify() checks.
+  // Checks that the data which a step reads have been written. Node memory and other ranks' buffers
+  // may hold data of other ranks; verify() checks these.
   Failure read(const Operand& operand) const {
     if (operand.at.buffer == Buffer::send || is_in_node(operand.at.buffer)) return "";
     if (is_peers(operand)) return "";
@@ -265,8 +269,8 @@ class LocalVerifier {
 
   bool is_exscan_of_nothing() const { return shape_.kind == Kind::exscan && shape_.rank == 0; }
 
-  // Returns the result's range in the receive buffer, which holds more than that in an in-place
-  // reduce_scatter.
+  // Returns the range of the receive buffer in which the result must be. In an in-place
+  // reduce_scatter the buffer holds more than that.
   Interval output() const {
     if (is_exscan_of_nothing()) return {};
     return reduces(shape_.kind) && recv_.bytes() > 0 ? own_block() : whole();
@@ -305,7 +309,8 @@ class LocalVerifier {
   }
 
   Failure check_output() {
-    if (schedule_.shows_result) return "";  // other ranks may write there, which verify() checks
+    // Other ranks may write this rank's result, which verify() checks.
+    if (schedule_.shows_result) return "";
     output_.add(finished_beforehand());
     const Interval all = output();
     return output_.contains(all) ? "" : "an output that nothing writes";
@@ -321,7 +326,7 @@ class LocalVerifier {
   bool agrees_ = false;
   IntervalSet found_;   // ranks whose buffers were found
   IntervalSet kept_;    // range of the receive buffer that no step may write
-  Sets written_;        // written by a step, or filled with input
+  Sets written_;        // ranges of each buffer that a step has written, or that hold input
   IntervalSet output_;  // range of the receive buffer that a step has written
 };
 

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// Indexed by rank: number of its steps that have happened before.
+// The logical time of a rank: for each rank, the number of its steps that have happened before.
 using Clock = std::vector<std::uint32_t>;
 
 void take_over(Clock& own, const Clock& other) {
@@ -31,7 +31,7 @@ struct Event {
 // Memory used by several ranks, with the last write to each range and the reads since then.
 class SharedMemory {
  public:
-  // Adds a range that exists from `event` on. filled: it already holds data.
+  // Adds a range that exists from `event` on. filled: whether it already holds data.
   void place(Range range, const Event& event, bool filled) {
     cells_[range.begin] = {range.end, event, {}, filled};
   }
@@ -48,8 +48,8 @@ class SharedMemory {
     return known_to >= range.end;
   }
 
-  // Returns false if part of the range was never written, or its write is not ordered before this
-  // read.
+  // Records a read. Returns false if part of the range was never written, or if the write to it is
+  // not ordered before this read; otherwise true.
   bool read(Range range, const Event& event, const Clock& clock) {
     std::int64_t known_to = range.begin;
     for (auto it = cut(range); it != cells_.end() && it->first < range.end; ++it) {
@@ -62,7 +62,7 @@ class SharedMemory {
     return known_to >= range.end;
   }
 
-  // Returns false if some earlier access is not ordered before this write.
+  // Records a write. Returns false if some earlier access is not ordered before it; otherwise true.
   bool write(Range range, const Event& event, const Clock& clock) {
     auto it = cut(range);
     while (it != cells_.end() && it->first < range.end) {
@@ -76,7 +76,7 @@ class SharedMemory {
     return true;
   }
 
-  // Returns whether all accesses are ordered before `clock` and all ranges hold data.
+  // Returns whether all accesses are ordered before `clock`, and all ranges hold data.
   bool is_settled(const Clock& clock) const {
     const auto before = [&](const Event& event) { return event.happened_before(clock); };
     return std::all_of(cells_.begin(), cells_.end(), [&](const auto& entry) {
@@ -93,7 +93,7 @@ class SharedMemory {
     std::vector<Event> read;
     bool filled = true;
   };
-  using Cells = std::map<std::int64_t, Cell>;  // indexed by their beginning
+  using Cells = std::map<std::int64_t, Cell>;  // indexed by the first byte of the range
 
   void cut(std::int64_t at) {
     auto it = cells_.lower_bound(at);
@@ -104,7 +104,8 @@ class SharedMemory {
     it->second.end = at;
     cells_[at] = std::move(behind);
   }
-  // Splits cells at both ends of the range. Returns the first cell in it, or after it.
+  // Splits the cells that contain the range's ends, so that cells begin and end there. Returns the
+  // first cell in the range, or after it.
   Cells::iterator cut(Range range) {
     cut(range.begin);
     cut(range.end);
@@ -128,7 +129,8 @@ class Machine {
   explicit Machine(std::span<const Schedule> all) : all_(all), ranks_(all.size()) {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       ranks_[rank].clock.resize(all.size());
-      ranks_[rank].clock[rank] = 1;  // the rank's first event
+      // The clock begins with the rank's first event.
+      ranks_[rank].clock[rank] = 1;
       place_buffers(static_cast<int>(rank));
     }
   }
@@ -152,11 +154,11 @@ class Machine {
     std::uint32_t next = 0;
     std::uint32_t round = 0;
     std::vector<Clock> signals;
-    // Messages of this round, as the peer and how many went to or came from it before.
+    // Messages of this round: the peer, and the number of earlier messages to or from it.
     std::vector<std::pair<int, std::size_t>> sends, recvs;
     std::uint32_t collectives = 0;
     std::vector<std::pair<CollectiveId, const Step*>> called;  // collectives of this round
-    SharedMemory send, recv;                                   // buffers shown to other ranks
+    SharedMemory send, recv;  // user's buffers that other ranks use in place
   };
 
   int size() const { return static_cast<int>(all_.size()); }
@@ -183,7 +185,8 @@ class Machine {
       state(rank).recv.fill(touched_bytes(shape, run));
   }
 
-  // Carries out one step, or the end of a round. Returns false if this rank cannot continue now.
+  // Carries out one step, or the end of a round. Returns true if that was possible; false if this
+  // rank cannot continue now.
   bool advance(int rank) {
     RankState& own = state(rank);
     const Schedule& of_rank = schedule(rank);
@@ -251,12 +254,12 @@ class Machine {
     own.called.emplace_back(id, &step);
   }
 
-  // Returns whether a collective may complete on a rank. The library may keep any rank until all
-  // have called it.
+  // Returns whether a collective of the library may complete on a rank. The library may keep any
+  // rank until all have called it.
   bool is_over(const CollectiveId& id, int rank) {
     return callers_[id].size() == static_cast<std::size_t>(schedule(rank).shape.nodes->count());
   }
-  // Merges the clocks of the ranks whose data reach this rank.
+  // Merges into `clock` the clocks of the ranks whose data reach this rank in a collective.
   void take_over_callers(Clock& clock, const CollectiveId& id, const Step& step, int rank) {
     for (const auto& [caller, called] : callers_[id]) {
       const bool from_root = step.collective != Kind::bcast || caller == step.peer;
@@ -265,8 +268,8 @@ class Machine {
     }
   }
 
-  // Ends a round if its messages can complete. They read sent data and write received data until
-  // the end of the round.
+  // Ends a round if its messages can complete, and returns whether they can. Until then the
+  // messages may read the data that are sent and write the data that are received.
   bool end_round(int rank) {
     RankState& own = state(rank);
     for (const auto& [peer, number] : own.sends)
@@ -309,15 +312,15 @@ class Machine {
     access(operand, event, &SharedMemory::write, "writes what another may be using");
   }
 
-  // Translates a location in another rank's input to that rank's own view, and half buffers to node
-  // memory.
+  // Returns a location as its owner describes it: another rank's input as a place in that rank's
+  // own buffers, and half buffers as node memory.
   Location as_owner_says(const Location& at, int rank) const {
     if (at.is_own() || at.buffer != Buffer::send) return in_node(schedule(rank), at);
     return outgoing(schedule(at.rank).shape, 0).at + at.offset;
   }
 
-  // Returns the memory that contains a location of `rank`, in its owner's view; nullptr if no other
-  // rank can access it.
+  // Returns the recorded memory that contains a location of `rank`; nullptr if no other rank can
+  // access it.
   SharedMemory* memory_of(const Location& at, int rank) {
     if (at.buffer == Buffer::node) return &memories_[node_of(schedule(rank).shape)];
     const Schedule& owners = schedule(rank);

@@ -8,8 +8,9 @@
 
 namespace weft {
 
-// Returns an empty string if no rank waits forever and no two accesses to node memory or to shown
-// buffers, one of them a write, can race. Requires schedules whose messages match.
+// Returns a message if some rank waits forever, or if two accesses to node memory or to buffers
+// that ranks use in place can race, at least one of them a write; empty if neither is so. Messages
+// of the schedules must match.
 std::string find_disorder(std::span<const Schedule> all_ranks);
 
 }  // namespace weft
