@@ -1,4 +1,5 @@
-// Refuses a step that takes time until the thread that advances the operation has spent that time.
+// Carries out a rank's steps in virtual time. A step that takes time is refused until the thread
+// that advances the operation has spent that time.
 #include "sim/endpoint.h"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 namespace weft::sim {
 namespace {
 
-// Shorter local steps get no event of their own; their time is added to the core's debt.
+// Bytes below which a local step gets no event of its own; its time is added to what the core owes.
 constexpr double kShort_bytes = 4096;
 
 bool is_message(const Step& step) {
@@ -55,7 +56,8 @@ Result<bool> Endpoint::start(const Step& step) {
   return true;
 }
 
-// Carries out a local step. A reduction and the copy of its result are done together.
+// Carries out a local step; returns false as long as its time has not been spent. A reduction and
+// the copy of its result are done together.
 bool Endpoint::local(const Step& step) {
   if (step.fused == Fused::with_before) return true;
   const bool reduces = step.kind == StepKind::reduce;

@@ -1,4 +1,4 @@
-// Endpoint: carries out one rank's steps in the simulator. It implements Transport for the
+// Endpoint: carries out one rank's steps in the simulator. It implements Transport for the same
 // Execution that also runs rounds over MPI. If a step takes time, it reports the work to be done.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace weft::sim {
 
-// Level-synchronous execution of a tree: messages of a level start only after all messages of the
+// Levels: executes a tree level by level: messages of a level start only after all messages of the
 // previous level were received.
 class Levels {
  public:
@@ -34,32 +34,34 @@ class Levels {
 
 class Endpoint final : public Transport {
  public:
-  // levels: nullptr for dataflow execution. All arguments must outlive this object.
+  // levels: nullptr if messages may start as soon as they can. All arguments must outlive this
+  // object.
   Endpoint(const Machine& machine, Messages& messages, const Schedule& schedule, Levels* levels)
       : machine_(machine), messages_(messages), schedule_(schedule), levels_(levels) {}
 
-  // Sets the time of the next advance().
+  // Sets the virtual time at which the operation is advanced next.
   void at(double now_us) {
     now_us_ = now_us;
     look_at_us_ = kNever;
     is_at_limit_ = false;
   }
-  // Ends this stage before `step`: the following steps belong to another thread.
+  // Makes the endpoint stop before `step`, since the following steps belong to another thread.
   void end_stage_at(std::uint32_t step) { limit_ = step; }
   void no_more_stages() { limit_ = kNoLimit; }
 
   Result<bool> start(const Step& step) override;
   Result<bool> test() override;
 
-  // job_bytes() returns the bytes to copy that stopped the last advance(); 0 for none. job_done()
-  // reports that they were copied.
+  // job_bytes() returns how many bytes must be copied before the operation can be advanced further;
+  // 0 for none. job_done() reports that they were copied.
   double job_bytes() const { return job_ == Job::none ? 0 : job_bytes_; }
   void job_done(double now_us);
   double look_at_us() const { return look_at_us_; }
-  // Returns whether nothing is in progress and the next step belongs to another thread.
+  // Returns whether the endpoint has stopped before a step of another thread, and has no message in
+  // progress.
   bool stage_is_over() const { return is_at_limit_ && posted_.empty(); }
-  // take_debt_us() returns the time that this rank's core has spent since at(), and resets it; the
-  // caller must account for it.
+  // take_debt_us() returns the time in microseconds that this rank's core must spend on what was
+  // done since at(), and resets it; the caller must account for it.
   double take_debt_us() { return std::exchange(debt_us_, 0); }
   double debt_us() const { return debt_us_; }
   void owe(double us) { debt_us_ += us; }

@@ -17,8 +17,9 @@ struct Event {
   double at_us = 0;
   std::uint64_t order = 0;
   Kind kind = Kind::core;
-  std::int32_t index = 0;     // index of the core, NUMA node or thread
-  std::uint32_t version = 0;  // the event is ignored if its target has been planned anew since then
+  std::int32_t index = 0;  // index of the target: a core, NUMA node or thread
+  // The event is ignored if its target has been planned anew since this version.
+  std::uint32_t version = 0;
 };
 
 class Events {

@@ -1,4 +1,5 @@
-// Produces the demands of the application's and Weft's threads for the scheduler.
+// Runs an experiment: produces the demands of the application's and Weft's threads for the
+// scheduler.
 #include "sim/experiment.h"
 
 #include <algorithm>
@@ -20,11 +21,11 @@
 namespace weft::sim {
 namespace {
 
-// Schedules with more steps over all ranks are built in batches.
+// Number of steps over all ranks above which schedules are built in batches.
 constexpr double kMostSteps = 4e6;
 constexpr std::int32_t kIterationsAtATime = 16;
 
-// Waiting callers poll and yield the core, as in MPICH's blocking collectives.
+// The way in which callers wait: they poll and yield the core, as in MPICH's blocking collectives.
 constexpr Rest kPoll{.kind = Rest::Kind::yield};
 
 enum class Phase : std::uint8_t { call, start, submit, compute, wait, over };
@@ -38,11 +39,11 @@ struct Rank {
   Endpoint endpoint;
   std::optional<Execution> execution;
   int application = -1, thread = -1;  // numbers of the threads in the scheduler
-  int busy = -1;                      // thread that does the work requested by the endpoint
-  int watches = -1;                   // rank whose signal is waited for
-  Waiting waiting;                    // the progress thread's waiting policy
+  int busy = -1;     // thread that does the copy for which the endpoint waits; -1: none
+  int watches = -1;  // rank for whose signal this one waits; -1: none
+  Waiting waiting;   // the progress thread's waiting policy
   Phase phase = Phase::call;
-  int looks = 0;  // polls made during the computation
+  int looks = 0;  // number of polls made during the computation
   bool is_over = false, is_submitted = false, is_helped = false, stage_is_over = false;
 };
 
@@ -57,7 +58,7 @@ class Experiment final : public Threads, public Told {
   void tell(int rank, double at_us) override;
 
  private:
-  // Says why an advance has stopped.
+  // The reason why an operation could not be advanced further.
   enum class Came : std::uint8_t { to_a_job, to_a_wait, to_the_limit, to_the_end, to_nothing };
 
   Result<bool> build(const Shape& shape);
@@ -98,9 +99,9 @@ class Experiment final : public Threads, public Told {
   std::map<int, SimNode> nodes_;
   std::deque<Rank> ranks_;
   std::vector<int> rank_of_thread_;
-  std::vector<std::vector<int>>
-      served_;  // for each agent, the ranks whose collectives its thread progresses
-  std::vector<std::vector<int>> watchers_;  // indexed by the rank whose signal is waited for
+  // For each agent, the ranks whose collectives its thread progresses.
+  std::vector<std::vector<int>> served_;
+  std::vector<std::vector<int>> watchers_;  // ranks that wait for the signal of each rank
   std::vector<Trace::Track*> tracks_;       // indexed by thread; empty without a trace
   std::mt19937_64 random_;
   std::optional<Error> error_;
@@ -154,7 +155,8 @@ std::int64_t ns_of(double us) {
   return static_cast<std::int64_t>(std::llround(us * 1e3));
 }
 
-// Returns whether batches are needed. Rank 0 has as many steps as any other.
+// Returns whether the schedules must be built in batches because they are long. Rank 0 has as many
+// steps as any other.
 bool has_too_many_steps(const Algorithm& algorithm, const Shape& of_first) {
   const Schedule first = weft::build(algorithm, of_first);
   return static_cast<double>(first.steps.size()) * of_first.size > kMostSteps;
@@ -195,7 +197,8 @@ void Experiment::tell(int rank, double at_us) {
   if (r.thread >= 0) scheduler_.notify(r.thread, at_us);
 }
 
-// Returns true once the collective is complete, including all batches.
+// Advances a rank's collective as far as possible. Returns true once it is complete, including all
+// batches; otherwise false.
 bool Experiment::advance(Rank& r) {
   for (;;) {
     auto done = r.execution->advance();
@@ -210,7 +213,9 @@ bool Experiment::advance(Rank& r) {
   }
 }
 
-// Accounts for cache misses: each completed wait has fetched a line that another core wrote.
+// Handles the signals and waits that a rank has carried out since step `before`. Each completed
+// wait takes the time of a cache miss, since it has fetched a line that another core wrote. Ranks
+// that wait for this rank's signal are told.
 void Experiment::look_at_signals(int rank, std::uint32_t before, double now_us) {
   Rank& r = at(rank);
   const std::uint32_t after = r.execution->steps_done();
@@ -263,21 +268,22 @@ void Experiment::ended(int rank, double at_us) {
   if (r.thread >= 0) scheduler_.wake(r.application, at_us + setup_.machine.wake_us);
 }
 
-// Returns the time owed for past steps, which must be spent first.
+// Returns a demand for the time that the rank's core must still spend on past steps; nothing if
+// there is none.
 std::optional<Demand> Experiment::debt(int rank) {
   const double debt_us = at(rank).endpoint.take_debt_us();
   if (debt_us <= 0) return std::nullopt;
   return work(debt_us);
 }
 
-// Returns the demand of a waiting thread. If no other thread wants the core, the time owed needs no
-// event of its own.
+// Returns the demand of a thread that waits. Time that the core must still spend on past steps is
+// part of it if no other thread wants the core; otherwise it is spent first.
 Demand Experiment::idle(int rank, int thread, Rest rest, double now_us) {
   Endpoint& endpoint = at(rank).endpoint;
   const bool can_wait = rest.kind == Rest::Kind::yield && scheduler_.is_alone(thread);
   if (endpoint.debt_us() > 0 && !can_wait) return *debt(rank);
   const double owed_us = endpoint.take_debt_us(), rest_us = static_cast<double>(rest.ns) / 1e3;
-  // The next doze depends on when the thread wakes, so each one needs an event of its own.
+  // A thread that dozes needs an event for each doze, since the next one depends on when it wakes.
   const bool dozes = rest.kind == Rest::Kind::doze;
   return {demand_for(rest.kind), rest_us, dozes ? now_us : endpoint.look_at_us(), now_us + owed_us};
 }
@@ -305,7 +311,8 @@ int Experiment::agent_of(int rank) const {
   return static_cast<int>(std::find(cores.begin(), own, *own) - cores.begin());
 }
 
-// Wakes the sleeping threads on the core of the rank's thread, so that they poll at once.
+// Wakes the sleeping threads of other ranks on the core of this rank's thread, so that they poll at
+// once.
 void Experiment::call_others(int rank, double now_us) {
   const auto core_of = [&](int of) {
     return places_.thread_core_of_rank[static_cast<std::size_t>(of)];
@@ -353,8 +360,9 @@ std::optional<Demand> Experiment::application(int rank, double now_us) {
   return Demand{};
 }
 
-// Handles the call that starts the collective: it progresses it as far as possible, or through the
-// first stage of a split tree.
+// Continues the call that starts the collective, which progresses it as far as possible, or through
+// the first stage of a split tree. Returns the thread's next demand; nothing if the next phase has
+// begun.
 std::optional<Demand> Experiment::starts(int rank, double now_us) {
   Rank& r = at(rank);
   const bool has_stage = is_split_ && goes_up(kind_);
@@ -371,7 +379,8 @@ std::optional<Demand> Experiment::starts(int rank, double now_us) {
   return std::nullopt;
 }
 
-// Handles the end of a part of the computation; the caller polls once between two parts.
+// Continues the computation at the end of one of its parts; the caller polls once between two
+// parts. Returns the thread's next demand; nothing if the next phase has begun.
 std::optional<Demand> Experiment::computes(int rank, double now_us) {
   Rank& r = at(rank);
   if (r.looks == setup_.calls) {
@@ -380,7 +389,8 @@ std::optional<Demand> Experiment::computes(int rank, double now_us) {
   }
   Demand demand;
   if (drive(rank, r.application, now_us, demand) == Came::to_a_job) return demand;
-  // A completed collective needs no further polls.
+  // If the collective is complete, all remaining parts are taken together, since no further polls
+  // are needed.
   const int parts = r.is_over ? setup_.calls - r.looks : 1;
   r.looks += parts;
   const double look_us = setup_.machine.poll_us + r.endpoint.take_debt_us();
@@ -405,8 +415,8 @@ std::optional<Demand> Experiment::waits(int rank, double now_us) {
   return idle(rank, r.application, kPoll, now_us);
 }
 
-// Returns the next demand of an agent's thread. It advances the served collectives in turn,
-// starting with the one whose copy was just done, and sleeps if none can continue.
+// Returns the next demand of an agent's thread. The thread advances the collectives that it serves
+// in turn, starting with the one whose copy was just done, and sleeps if none can continue.
 Demand Experiment::agent(int rank, double now_us) {
   auto& served = served_[static_cast<std::size_t>(rank)];
   std::stable_partition(served.begin(), served.end(),
@@ -419,7 +429,8 @@ Demand Experiment::agent(int rank, double now_us) {
     Demand demand;
     const Came came = drive(of, r.thread, now_us, demand);
     if (came == Came::to_a_job) {
-      r.endpoint.owe(owed_us);  // is spent after the job
+      // The thread owes this time, which it spends after the copy.
+      r.endpoint.owe(owed_us);
       return demand;
     }
     owed_us += r.endpoint.take_debt_us();

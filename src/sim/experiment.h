@@ -14,10 +14,10 @@
 
 namespace weft::sim {
 
-// The executor of the collective. blocking: the caller, before it computes. function: the caller,
-// before and after the computation. thread: a progress thread during the computation. tcc: a worker
-// thread that keeps its core while it waits. agent: one thread for all ranks whose threads share a
-// core.
+// The thread that progresses the collective. blocking: the caller, before it computes. function:
+// the caller, before and after the computation. thread: a progress thread, during the computation.
+// tcc: a worker thread that keeps its core while it waits. agent: one thread for all ranks whose
+// threads share a core.
 enum class Executor : std::uint8_t { blocking, function, thread, agent, tcc };
 
 struct Setup {
@@ -30,13 +30,13 @@ struct Setup {
   Executor executor = Executor::thread;
   PlacementPolicy placement;
   BackOff backoff{BackOff::Kind::yield};
-  // Waiting callers progress the collective, as Weft's do; otherwise they sleep and leave it to the
-  // thread, as MPC's do.
+  // True if callers that wait progress the collective, as Weft's do; false if they sleep and leave
+  // it to the thread, as MPC's do.
   bool callers_help = true;
   int split = 0;           // number of tree levels that the application's cores carry out
-  bool by_levels = false;  // executes one level of the tree after the other
+  bool by_levels = false;  // true: each level of the tree waits for the previous one
   double compute_us = 0;   // microseconds of computation on each rank
-  int calls = 0;           // function: number of polls by the caller during the computation
+  int calls = 0;           // with executor function: polls by the caller while it computes
   double noise = 0;  // a duration of 1 becomes 1 + noise * X, where X is exponential with mean 1
   std::uint64_t seed = 1;
 };
@@ -45,16 +45,17 @@ struct Outcome {
   double total_us = 0;          // time until the last rank is done
   double communication_us = 0;  // time until the collective is complete on the last rank
   std::uint64_t events = 0, switches = 0, messages = 0;
-  double bytes = 0;  // bytes sent in messages
-  // Numbered over all nodes; thread_cores is empty without threads.
+  double bytes = 0;  // number of bytes sent in messages
+  // The core of each rank and of its thread, numbered over all nodes; thread_cores is empty without
+  // threads.
   std::vector<int> rank_cores, thread_cores;
-  std::string note;  // reason why threads share their ranks' cores
+  std::string note;  // reason why threads share their ranks' cores; "" if they do not
 };
 
 // Each rank has two tracks: "application" and one for its thread.
 using Traces = std::deque<Trace>;
 
-// Returns whether the simulator supports this kind of collective. Its blocks must all have equal
+// Returns whether the simulator supports this kind of collective, whose blocks must all have equal
 // size.
 bool is_simulated(Kind kind);
 

@@ -1,4 +1,5 @@
-// Each link stores the time at which it becomes free.
+// Computes the times of messages on the links of the network. Each link stores the time at which it
+// becomes free.
 #include "sim/fabric.h"
 
 #include <algorithm>
@@ -25,14 +26,16 @@ NetworkLinks::NetworkLinks(const Network& network, int nodes)
   if (network.fabric == Fabric::dragonfly) between_.resize(at(groups_) * at(groups_));
 }
 
-// Returns the time at which the end of the message leaves the link.
+// Occupies the link from the time at which it is free. Returns the time at which the end of the
+// message leaves it.
 double NetworkLinks::pass(Link& link, double ready_us, double duration_us) {
   link.free_us = std::max(link.free_us, ready_us) + duration_us;
   return link.free_us;
 }
 
-// Returns the end of the first free interval that is long enough. Pieces are planned far ahead, one
-// sender after the other.
+// Occupies the first free interval of the link that is long enough, and returns its end. Pieces of
+// messages are planned far ahead, one sender after the other, so that intervals may be free between
+// them.
 double NetworkLinks::fit(Link& link, double ready_us, double duration_us) {
   constexpr std::size_t kMost = 4096;
   double from_us = ready_us;
@@ -44,8 +47,9 @@ double NetworkLinks::fit(Link& link, double ready_us, double duration_us) {
   return from_us + duration_us;
 }
 
-// Returns the duration on a link with a token bucket: bytes go at the burst rate while tokens last,
-// and then at the link's rate. Tokens are spent at the difference of the two rates.
+// Returns the duration of a transfer on a link with a token bucket (fabric.h): bytes go at the
+// burst rate while tokens last, and then at the link's rate. Tokens are spent at the difference of
+// the two rates.
 double NetworkLinks::limited_us(Link& link, double begin_us, double bytes) const {
   const double rate = network_.bytes_per_us;
   const double peak = std::max(rate, network_.burst_bytes_per_us);

@@ -1,7 +1,8 @@
-// The network between nodes: each node's link, and the links inside a fabric of limited bandwidth.
-// A message occupies each of them in turn for as long as its bytes need there. It passes through
-// without being stored, so only the slowest link adds its time. (LogGP: Alexandrov, Ionescu,
-// Schauser, Scheiman, SPAA 1995; contention is first come, first served.)
+// NetworkLinks: the network between nodes: each node's link, and the links inside a fabric of
+// limited bandwidth. A message occupies each link on its way, one after the other, for as long as
+// its bytes need there. It passes through without being stored, so only the slowest link adds its
+// time. (LogGP: Alexandrov, Ionescu, Schauser, Scheiman, SPAA 1995; contention is first come, first
+// served.)
 #pragma once
 
 #include <deque>
@@ -15,8 +16,9 @@ class NetworkLinks {
  public:
   NetworkLinks(const Network& network, int nodes);
 
-  // Returns the time of arrival of a message that is ready at `ready_us`. sent_us: the time at
-  // which the sender's link is free. is_first: the first piece of a message sent in pieces.
+  // Returns the time of arrival of a message that is ready at `ready_us`. *sent_us: the time at
+  // which the sender's link is free again. is_first: whether this is the first piece of a message,
+  // or all of it.
   double deliver(int from, int to, double bytes, double ready_us, double* sent_us,
                  bool is_first = true);
 
@@ -29,7 +31,8 @@ class NetworkLinks {
     double used_bytes = 0;    // bytes of the burst in use when the link was last used
     std::deque<Taken> taken;  // occupied intervals, if messages are sent in pieces
   };
-  // Returns the duration from `begin_us` on, alone on a rate-limited link; it uses up the burst.
+  // Returns the duration of a transfer that begins at `begin_us` and has a rate-limited link for
+  // itself; it uses up the burst.
   double limited_us(Link& link, double begin_us, double bytes) const;
   double pass(Link& link, double ready_us, double duration_us);
   double fit(Link& link, double ready_us, double duration_us);

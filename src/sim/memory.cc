@@ -1,4 +1,5 @@
-// Each NUMA node has one planned event: the end of the copy that ends first.
+// Computes the ends of copies. Each NUMA node has one planned event: the end of the copy that ends
+// first.
 #include "sim/memory.h"
 
 #include <algorithm>

@@ -14,14 +14,15 @@ class Memory {
   Memory(Events& events, int domains, double core_rate, double domain_rate);
 
   void begin(int domain, int thread, double bytes, double now_us);
-  // Removes an interrupted copy and returns its remaining bytes.
+  // Removes a copy that is interrupted, and returns how many of its bytes are left.
   double withdraw(int domain, int thread, double now_us);
-  // Handles an event. Returns the thread whose copy has ended; -1 if the event is out of date.
+  // Handles a planned event. Returns the thread whose copy has ended; -1 if the event is out of
+  // date.
   int ended(int domain, std::uint32_t version, double now_us);
 
  private:
-  // `end`: the value of Domain::moved at which the copy ends. All copies of a domain progress
-  // equally, so `moved` counts the bytes per copy since the beginning.
+  // A copy in progress. `end`: the value of Domain::moved at which the copy ends. All copies of a
+  // domain progress equally, so `moved` counts the bytes that each has copied since the beginning.
   struct Copy {
     double end;
     int thread;

@@ -79,7 +79,7 @@ Messages::Id Messages::post(Side side, int rank, int peer, double bytes, double 
   return id;
 }
 
-// Handles a send, with or without a matching receive.
+// Handles a send that has been posted, with or without a matching receive.
 void Messages::sent(Message& m) {
   if (m.way == Way::eager) {
     m.ready_us = m.posted_us + machine_.cache_us;
@@ -105,7 +105,8 @@ void Messages::matched(Message& m) {
   if (m.way == Way::taken) {
     m.ready_us = std::max(m.posted_us, m.asked_us) + machine_.cache_us;
   } else if (m.way == Way::network && m.ready_us == kNever) {
-    // Rendezvous: the sender asks, the receiver answers, then the data are sent.
+    // This is the rendezvous protocol: the sender asks, the receiver answers, then the data are
+    // sent.
     const double latency_us = machine_.network.latency_us;
     const double answered_us = std::max(m.posted_us + latency_us, m.asked_us) + latency_us;
     m.ready_us = links_.deliver(node_of_rank_[place(m.from)], node_of_rank_[place(m.to)], m.bytes,
@@ -116,8 +117,8 @@ void Messages::matched(Message& m) {
   if (m.way == Way::stream && is_short(m)) told_.tell(m.to, m.posted_us);
 }
 
-// Returns the time at which a request or an answer arrives: it queues behind data on its sender's
-// link.
+// Returns the time at which a request to send, or its answer, arrives. It queues behind data on its
+// sender's link.
 double Messages::word(int from, int to, double ready_us) {
   constexpr double kBytes = 64;
   double sent_us = 0;
@@ -125,7 +126,8 @@ double Messages::word(int from, int to, double ready_us) {
                         &sent_us);
 }
 
-// Progresses the sender's side: the kernel's buffers accept as many bytes as fit.
+// Progresses the sender's side of a message over TCP: the kernel's buffers accept as many bytes as
+// fit.
 Messages::Need Messages::push(Message& m, double now_us, double& debt_us) {
   if (m.granted_us > now_us + debt_us) return {Need::Kind::time, m.granted_us, 0};
   const auto window = static_cast<double>(machine_.network.window_bytes);
@@ -146,8 +148,8 @@ Messages::Need Messages::push(Message& m, double now_us, double& debt_us) {
   return {};
 }
 
-// Progresses the receiver's side: it answers a sender that asks, and takes the bytes that have
-// arrived.
+// Progresses the receiver's side of a message over TCP: it answers a sender that asks, and takes
+// the bytes that have arrived.
 Messages::Need Messages::pull(Message& m, double now_us, double& debt_us) {
   const double latency_us = machine_.network.latency_us;
   if (!is_short(m) && !m.is_granted) {

@@ -1,6 +1,7 @@
-// Messages: matches sends and receives and transfers each message: within a node by copies that the
-// ranks' threads make, between nodes over links. A short message is delivered once it is written; a
-// longer one waits for its receive (the eager and rendezvous protocols of MPI libraries).
+// Messages: matches sends and receives, and transfers each message: within a node by copies that
+// the ranks' threads make, between nodes over links. A short message is delivered once it is
+// written; a longer one waits for its receive (the eager and rendezvous protocols of MPI
+// libraries).
 #pragma once
 
 #include <cstdint>
@@ -25,24 +26,26 @@ class Messages {
   using Id = std::uint32_t;
   enum class Side : std::uint8_t { send, recv };
 
-  // The next requirement of one side of a message.
+  // The next thing that one side of a message needs before it can continue: nothing, a certain
+  // time, or a copy.
   struct Need {
     enum class Kind : std::uint8_t { nothing, time, copy } kind = Kind::nothing;
-    double at_us = kNever;  // for Kind::time: nothing can happen earlier, as far as is known
-    double bytes = 0;       // for Kind::copy: bytes to copy
+    // With Kind::time: time before which nothing can happen, as far as is known.
+    double at_us = kNever;
+    double bytes = 0;  // with Kind::copy: number of bytes to copy
   };
 
-  // domain_of_rank: NUMA domains numbered over all nodes.
+  // domain_of_rank: the NUMA domain of each rank, numbered over all nodes.
   Messages(const Machine& machine, std::vector<int> node_of_rank, std::vector<int> domain_of_rank,
            int nodes, Told& told);
 
-  // Posts a send or receive. debt_us: the time that this rank's core has spent since `now_us`; the
-  // call adds to it.
+  // Posts a send or receive. debt_us: the time that this rank's core must spend beyond `now_us`;
+  // the call adds to it.
   Id post(Side side, int rank, int peer, double bytes, double now_us, double& debt_us);
-  // Returns the next need of this side. It progresses transfers that move only while their side
-  // attends to them, at the cost of that side's core.
+  // Returns what this side needs next. This also progresses transfers that move only while their
+  // side attends to them, at the cost of that side's core.
   Need need(Id id, Side side, double now_us, double& debt_us);
-  // Records that the required copy was made.
+  // Records that the copy which this side needed was made.
   void copied(Id id, Side side, double now_us);
   // Records that this side needs nothing more.
   void finish(Id id, Side side, double& debt_us);
@@ -62,7 +65,7 @@ class Messages {
   struct Message {
     int from = 0, to = 0;
     Way way = Way::eager;
-    std::uint8_t unfinished = 2;  // sides that are not done
+    std::uint8_t unfinished = 2;  // number of sides (sender, receiver) that are not done
     double bytes = 0;
     double posted_us = kNever;  // time at which the send was posted, when its core was done with it
     double ready_us = kNever;   // time at which the receiver can continue
@@ -71,8 +74,10 @@ class Messages {
     double asked_us = kNever;   // time at which the receive was posted
     double granted_us = kNever;  // stream: time at which the sender may begin
     bool is_granted = false;
-    bool has_left = false, has_come = false;  // stream: the first piece has left, or arrived
-    std::deque<Piece> pieces;                 // stream: pieces in transit, or arrived and not taken
+    // With Way::stream: the first piece has left the sender, or has arrived.
+    bool has_left = false, has_come = false;
+    // With Way::stream: pieces in transit, and those that have arrived but were not taken.
+    std::deque<Piece> pieces;
   };
   struct Waiting {
     int peer;
@@ -98,7 +103,7 @@ class Messages {
   Told& told_;
   std::vector<Message> messages_of_;
   std::vector<Id> free_;
-  // Indexed by receiving rank: messages posted on one side only.
+  // Messages that only one side has posted, indexed by receiving rank.
   std::vector<std::vector<Waiting>> waiting_;
   std::uint64_t messages_ = 0;
   double bytes_ = 0;

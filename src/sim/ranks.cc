@@ -1,4 +1,5 @@
-// Computes placements; nodes with equally many ranks are placed once.
+// Computes the placements of ranks and their threads; nodes with equally many ranks are placed
+// once.
 #include "sim/ranks.h"
 
 #include <map>

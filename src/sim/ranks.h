@@ -1,5 +1,5 @@
-// The cores of all ranks and their threads, as the library's placement rules choose them node by
-// node.
+// Determines the cores of all ranks and their threads, as the library's placement rules choose them
+// node by node.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace weft::sim {
 
 struct Places {
-  // Cores are numbered over all nodes.
+  // The node, the core and the thread's core of each rank; cores are numbered over all nodes.
   std::vector<int> node_of_rank, core_of_rank, thread_core_of_rank;
   std::string note;  // note of the first node that has one
 };

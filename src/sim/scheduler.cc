@@ -1,5 +1,6 @@
-// A core either has a running thread, whose next end or interruption is planned, or gives turns to
-// the waiting threads. In the latter case only the first turn that matters is planned.
+// Simulates the threads on cores. A core either has a running thread, whose next end or
+// interruption is planned, or lets the waiting threads poll in turn. In the latter case only the
+// first of these polls that matters is planned.
 #include "sim/scheduler.h"
 
 #include <algorithm>
@@ -48,12 +49,13 @@ void Scheduler::plan(int core, double at_us) {
   events_.plan(at_us, Event::Kind::core, core, ++cores_[static_cast<std::size_t>(core)].version);
 }
 
-// Returns the duration of a turn among several threads, or of a poll of a single thread.
+// Returns the time for which a thread has the core to poll once, with the switch to it if several
+// threads wait.
 double Scheduler::turn_us(const Core& core) const {
   return machine_.poll_us + (core.waiting.size() > 1 ? machine_.switch_us : 0);
 }
 
-// Plans the first turn in which a thread has work, or would find something new.
+// Plans the first time at which a waiting thread has work, or would find something new.
 void Scheduler::plan_turn(int index, double now_us) {
   Core& core = cores_[static_cast<std::size_t>(index)];
   ++core.version;
@@ -86,7 +88,7 @@ void Scheduler::plan_turn(int index, double now_us) {
     events_.plan(std::max(best_us, now_us), Event::Kind::core, index, core.version);
 }
 
-// Accounts for the turns that are over by now.
+// Accounts for the polls of waiting threads that are over by now.
 void Scheduler::settle(Core& core, double now_us) {
   const double turn = turn_us(core);
   if (core.waiting.empty() || turn <= 0 || now_us <= core.since_us) return;
@@ -107,7 +109,8 @@ void Scheduler::join(int id, double now_us) {
   if (core.running >= 0) {
     core.waiting.push_back(id);
     const Thread& running = threads_[static_cast<std::size_t>(core.running)];
-    // Until now no other thread wanted the core.
+    // If the thread is not the first to want the core, the end of the running thread is planned
+    // already.
     if (core.waiting.size() > 1) return;
     const double until_us = std::max(now_us, core.slice_end_us);
     if (running.state == State::spinning)
@@ -138,7 +141,7 @@ void Scheduler::take_turn(int index, double now_us) {
   resume(index, now_us);
 }
 
-// Continues the running thread, for which no event is planned.
+// Lets the running thread continue, for which no event is planned.
 void Scheduler::resume(int index, double now_us) {
   for (;;) {
     Core& core = cores_[static_cast<std::size_t>(index)];
@@ -162,8 +165,8 @@ void Scheduler::resume(int index, double now_us) {
   }
 }
 
-// Applies a demand by which the running thread may give up its core. Returns false if it continues
-// to work.
+// Applies a demand by which the running thread may give up its core. Returns true if it does, false
+// if it continues to work.
 bool Scheduler::give_up(int index, const Demand& demand, double now_us) {
   Core& core = cores_[static_cast<std::size_t>(index)];
   const int id = core.running;

@@ -1,7 +1,7 @@
-// Scheduler: threads take turns on cores, as under an operating system. A thread runs until it
-// gives up its core, or until its time slice is over and others want the core. Polls are not
-// events: a thread that finds nothing and yields gets its turn again and again, and the time of its
-// next poll that matters follows from its place in the round.
+// Scheduler: runs threads on cores one after the other, as an operating system does. A thread runs
+// until it gives up its core, or until its time slice is over and others want the core. Polls are
+// not events: a thread that finds nothing and yields gets the core again and again, and the time of
+// its next poll that matters follows from its place among the waiting threads.
 #pragma once
 
 #include <cstddef>
@@ -28,28 +28,28 @@ struct Demand {
   Kind kind = Kind::over;
   double amount = 0;
   double look_at_us = kNever;  // time from which a poll will find something
-  double not_before_us = 0;    // for polls: the thread is busy until then
+  double not_before_us = 0;    // with poll: the thread is busy until then
 };
 
-// A thread's activity, for the trace.
+// The state of a thread as the trace shows it.
 enum class Doing : std::uint8_t { working, polling, asleep, ready };
 
 class Threads {
  public:
   virtual ~Threads() = default;
-  // Returns the thread's next demand. Is called when the thread has its core and has completed its
-  // last demand.
+  // Returns the thread's next demand. It is called when the thread has its core and has completed
+  // its last demand.
   virtual Demand next(int thread, double now_us) = 0;
   virtual void seen(int, Doing, double) {}
 };
 
 class Scheduler {
  public:
-  // Cores are numbered over all nodes.
+  // nodes: the number of nodes; cores are numbered over all of them.
   Scheduler(Events& events, const Machine& machine, int nodes, Threads& threads);
 
-  // Adds a thread. The first demands are requested at time 0, in the order of these calls. asleep:
-  // the thread must be woken first.
+  // Adds a thread and returns its number. The first demands are requested at time 0, in the order
+  // of these calls. asleep: whether the thread must first be woken.
   int add(int core, bool asleep);
   void begin();
 
@@ -73,15 +73,16 @@ class Scheduler {
     double look_at_us = kNever;
     double not_before_us = 0;
     double nap_from_us = 0, nap_us = 0;
-    std::uint32_t version = 0;  // version of its planned wake-up
+    // Version of its planned wake-up; events of older versions are ignored.
+    std::uint32_t version = 0;
   };
   struct Core {
-    std::vector<int> waiting;  // threads that want the core, in turn, including polling ones
+    std::vector<int> waiting;  // threads that want the core, in order, including polling ones
     int running = -1;
     int last = -1;
-    // Without a running thread: the time at which the first of `waiting` had its turn.
+    // If no thread runs: the time from which the first of `waiting` has the core.
     double since_us = 0;
-    std::uint64_t turns = 0;  // number of further turns until the planned one
+    std::uint64_t turns = 0;  // number of further polls until the planned one
     double run_from_us = 0;
     double slice_end_us = 0;
     std::uint32_t version = 0;

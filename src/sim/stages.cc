@@ -1,4 +1,5 @@
-// A child's lowest set bit in the tree of relative ranks determines its level (patterns/tree.h).
+// Finds the level of each message. A child's lowest set bit in the tree of relative ranks
+// determines its level (patterns/tree.h).
 #include "sim/stages.h"
 
 #include <algorithm>
