@@ -14,16 +14,16 @@ namespace {
 using std::chrono::microseconds;
 
 // The agent polls for this long after the last event. Then it sleeps between polls, each time for
-// an eighth of the idle time, within the bounds below. The longer limit holds while graphs contain
-// collectives, whose launches are not announced, and while an MPI call is in progress, which may
-// need further calls to progress.
+// an eighth of the time for which it has been idle, within the bounds below. The longer limit holds
+// while graphs contain collectives, whose launches are not announced to this process, and while an
+// MPI call is in progress, which may need further calls to progress.
 constexpr auto kShortly = std::chrono::milliseconds(1), kForLong = std::chrono::milliseconds(50);
 constexpr auto kShortestNap = microseconds(20), kLongestNap = microseconds(200);
-// The agent checks at this interval whether a rank has given up a collective that kernels carry
+// Interval at which the agent checks whether a rank has given up a collective that kernels carry
 // out.
 constexpr auto kBetweenLooks = std::chrono::milliseconds(10);
 
-// Starts a thread that blocks all signals, which belong to the application.
+// Starts a thread that blocks all signals, since signals belong to the application.
 std::thread without_signals(void (*body)(void*), void* data) {
   sigset_t all, before;
   sigfillset(&all);
@@ -72,14 +72,14 @@ int Agent::stop(std::chrono::milliseconds patience) {
   return std::exchange(not_ended_, 0);
 }
 
-// Runs on the agent's thread: it may make devices current, and it allows the thread calls that a
-// capture forbids.
+// Ends the operations at the end of the process. It runs on the agent's thread, where it may make
+// devices current, and may make the calls that a stream capture forbids.
 void Agent::end() {
   end_what_was_enqueued();
   for (Operation* one : watched_) {
     if (!idle(*one)) ++not_ended_;
     one->fail({"MPI has been finalised"}, false);
-    // The operation's copies end soon.
+    // The operation's copies must first end, which they do soon.
     while (!one->collective_->has_released_buffers()) std::this_thread::yield();
     give_up(*one);
     one->left_.store(true, std::memory_order_release);
@@ -102,7 +102,8 @@ bool Agent::has_passed(const Operation& operation) {
 }
 
 void Agent::end_what_was_enqueued() {
-  // The streams are checked first: an operation whose streams have completed is not started again.
+  // Streams are checked first, since an operation whose streams have completed is not started
+  // again.
   const auto has_ended = [](Operation* one) {
     return one->failed_.load(std::memory_order_acquire) || (has_passed(*one) && idle(*one));
   };
@@ -161,9 +162,9 @@ void Agent::wait_for_work(std::unique_lock<std::mutex>& lock) {
   }
 }
 
-// Gives up operations that another rank has given up, since this rank may have no running kernel
-// that notices. A kernel that already has all data still completes, since it looks for the data
-// first.
+// Gives up operations of kernels that another rank has given up, since this rank may have no
+// running kernel that notices. A kernel that already has all data still completes, since it looks
+// for the data first.
 void Agent::look_at_kept(Clock::time_point now) {
   if (now < next_look_) return;
   next_look_ = now + kBetweenLooks;
@@ -174,7 +175,7 @@ void Agent::look_at_kept(Clock::time_point now) {
   }
 }
 
-// Checks every operation once. Returns whether any of them progressed.
+// Checks every operation once. Returns whether any of them has progressed.
 bool Agent::scan() {
   bool changed = false;
   under_way_ = false;
@@ -196,7 +197,7 @@ bool Agent::scan() {
   }
   const auto leaves = [](Operation* one) {
     if (!one->leaving_.load(std::memory_order_acquire) || !idle(*one)) return false;
-    // The operation failed after it was checked: its waiters must be released first.
+    // The operation has failed since it was checked, so its waiters must be released first.
     if (one->failed_.load(std::memory_order_acquire) && !one->given_up_) return false;
     one->left_.store(true, std::memory_order_release);  // the operation may be deleted from here on
     return true;
@@ -205,8 +206,8 @@ bool Agent::scan() {
   return changed;
 }
 
-// Advances one operation. in_turn: on entry, whether its chunks may start; on return, whether those
-// of the next operation in the same order may.
+// Advances one operation. in_turn: on entry, whether chunks of this operation may start; on return,
+// whether chunks of the next operation in the same order may.
 bool Agent::advance(Operation& operation, bool* in_turn) {
   if (!operation.given_up_ && operation.failed_.load(std::memory_order_acquire) &&
       operation.collective_->has_released_buffers()) {

@@ -29,18 +29,18 @@ class Agent {
   // Watches the operation until it is marked as leaving and is idle. The first call starts the
   // thread.
   void add(Operation* operation);
-  // Keeps an operation that kernels alone carry out: it is given up when another rank gives it up,
-  // or with all others at the end, unless forget() was called before.
+  // Watches an operation that kernels alone carry out until forget() is called. It is given up when
+  // another rank gives it up, and at the end of the agent.
   void keep(Operation* operation);
   void forget(Operation* operation);
   // Announces that an operation will soon be ready, so that the agent does not sleep.
   void expect() { expected_.store(true, std::memory_order_relaxed); }
-  // Counts graphs that contain a collective (+1 or -1). Launches of graphs are not announced to
-  // this process.
+  // Counts the graphs that contain a collective; more: +1 or -1. Launches of graphs are not
+  // announced to this process.
   void count_graphs(int more) { graphs_.fetch_add(more, std::memory_order_relaxed); }
   bool has_graphs() const { return graphs_.load(std::memory_order_relaxed) > 0; }
-  // Returns how long the agent sleeps between two polls after it has been idle for this time; 0: it
-  // does not sleep. attentive: an operation is in progress, or may start unannounced.
+  // Returns how long the agent sleeps between two polls once it has been idle for the time `idle`;
+  // 0: it does not sleep. attentive: an operation is in progress, or may start unannounced.
   static std::chrono::microseconds nap(std::chrono::microseconds idle, bool attentive);
   // Ends the thread. Gives up operations that have not ended within `patience`, so that no stream
   // waits forever, and returns their number.
@@ -65,14 +65,15 @@ class Agent {
   std::vector<Operation*> arrived_;
   std::vector<Operation*> kept_;
   bool stopping_ = false;
-  Clock::time_point latest_{};  // deadline for operations in progress once stopping_ is set
-  int not_ended_ = 0;           // used by the agent's thread until it has ended
+  Clock::time_point latest_{};  // deadline of operations in progress, if stopping_ is true
+  int not_ended_ = 0;           // number of operations given up at the end
   std::atomic<bool> expected_{false};
   std::atomic<int> graphs_{0};
-  Clock::time_point next_look_{};    // next check of kept_; used by the agent's thread
-  std::vector<Operation*> watched_;  // used by the agent's thread
-  bool under_way_ = false;           // an MPI call is in progress; used by the agent's thread
-  // Orders whose next operation is not ready; used by the agent's thread during one scan.
+  Clock::time_point next_look_{};    // time of the next check of kept_; for the agent's thread only
+  std::vector<Operation*> watched_;  // operations in progress; for the agent's thread only
+  bool under_way_ = false;  // true if an MPI call is in progress; for the agent's thread only
+  // The orders whose next operation is not ready, found during one scan(); for the agent's thread
+  // only.
   std::vector<const Order*> not_ready_;
   std::thread thread_;
 };

@@ -43,8 +43,8 @@ void Context::ask_device() {
       driver_.device_attribute(&there, kDeviceHasStreamValues, device_) == kSuccess && there != 0;
 }
 
-// Marks the context by a block of device memory, whose ID is never reused: drivers before CUDA 12
-// have no IDs of contexts.
+// Allocates a block of device memory that identifies the context, since the block's ID is never
+// reused. Drivers before CUDA 12 have no IDs of contexts.
 Result<bool> Context::leave_mark() {
   if (const int code = driver_.allocate(&mark_, sizeof id_); code != kSuccess) {
     return driver_.error("cuMemAlloc", code);
@@ -56,7 +56,8 @@ Result<bool> Context::leave_mark() {
   return true;
 }
 
-// Compares the ID, too, since a later context or block may have the same handle or address.
+// Returns whether the device was reset. IDs are compared too, since a later context or block may
+// have the same handle or address.
 bool Context::is_gone() const {
   unsigned long long id = id_;
   if (driver_.context_id) return driver_.context_id(own_, &id) != kSuccess || id != id_;
@@ -83,7 +84,8 @@ void Context::make_current() const {
 
 Context::~Context() {
   for (Stream const one : {stream_, copy_streams_.in, copy_streams_.out}) {
-    if (one) driver_.destroy_stream(one);  // takes effect when its work has completed
+    // The stream ends when its work has completed.
+    if (one) driver_.destroy_stream(one);
   }
   for (const Address one : all_numbers_) driver_.release(one);
   for (void* const one : all_pinned_) driver_.release_pinned(one);
@@ -110,8 +112,8 @@ Result<bool> Context::load_kernels() {
     return Error{driver_.error("cuModuleLoadData", code).message + " (" + why_not_loaded() + ")"};
   }
   const char* call = nullptr;
-  // Loads the kernel now. The driver might defer loading until the first launch, which then waits
-  // for running kernels, perhaps for one that in turn waits for the new one.
+  // Finds a kernel and loads it at once. The driver might otherwise load it at the first launch,
+  // which then waits for running kernels, perhaps for one that in turn waits for the new one.
   const auto find = [&](const char* name, void** function) {
     call = "cuModuleGetFunction";
     const int code = driver_.function(function, module, name);
@@ -235,7 +237,7 @@ Result<Event> Context::event() {
 void Context::give_back(const std::vector<Channel>& channels, Pinned pinned, Event event) {
   const std::lock_guard lock(mutex_);
   for (const Channel& one : channels) {
-    // A channel that was given up is not reused: waits on it no longer block.
+    // A channel whose operation was given up is not reused, since waits on it no longer block.
     const std::uint64_t done = weft_device_load(&one.host->done);
     if (done == weft_device_load(&one.host->ready) && done != WEFT_GPU_GIVEN_UP)
       channels_.push_back(one);

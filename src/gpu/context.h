@@ -1,6 +1,6 @@
-// A Context holds Weft's resources on one device: its kernels, the flags by which streams and the
-// host signal each other about collectives, and pinned memory for copies. They are allocated once
-// and reused.
+// Context: Weft's resources on one device: its kernels, the flags by which streams and the host
+// signal each other about collectives, and pinned memory for copies. They are allocated once and
+// reused.
 #pragma once
 
 #include <array>
@@ -20,15 +20,15 @@
 
 namespace weft::gpu {
 
-// Flags in host memory that are mapped on the device. Each side's word has its own cache line, to
+// Flags in host memory that are mapped on the device. `ready` and `done` have a cache line each, to
 // avoid false sharing.
 struct alignas(128) HostFlags {
   std::uint64_t ready = 0;
   alignas(64) std::uint64_t done = 0;
 };
 
-// Pages allocated by Weft and only mapped by the device, so the agent may still read them after a
-// device reset.
+// Pages of flags. Weft allocates them and the device only maps them, so the agent may still read
+// them after a device reset.
 struct alignas(4096) FlagPages {
   std::array<HostFlags, 128> all;
 };
@@ -36,7 +36,7 @@ struct alignas(4096) FlagPages {
 // The counters shared by a stream and the host: how many times a collective was started, and how
 // many times it has ended.
 struct Channel {
-  weft_gpu_flags device{};  // their addresses on the device
+  weft_gpu_flags device{};  // addresses of the counters on the device
   HostFlags* host = nullptr;
 };
 
@@ -65,7 +65,7 @@ struct OneKernelCall {
   enum class What { allreduce, allgather, broadcast } what = What::allreduce;
   const void* in = nullptr;
   void* out = nullptr;
-  std::size_t count = 0;  // elements of an allreduce; otherwise the bytes of one rank
+  std::size_t count = 0;  // elements of an allreduce; for other collectives, bytes of one rank
   weft_gpu_type type = WEFT_GPU_UINT8;
   weft_gpu_op op = WEFT_GPU_SUM;
   int root = -1;  // root of a broadcast; -1 otherwise
@@ -85,12 +85,13 @@ class Context {
   Result<std::vector<Channel>> channels(std::size_t count);
   Result<Pinned> pinned(std::size_t bytes);
   Result<Event> event();
-  // Allocates zeroed device memory that other processes will map. All calls must ask for the same
-  // size.
+  // Returns zeroed device memory that other processes will map. All calls must ask for equally many
+  // bytes.
   Result<Address> region(std::size_t bytes);
-  // Frees the region for reuse once all `bytes`, which the other ranks set, are non-zero.
+  // Lets the region be reused once each of the bytes at these addresses, which the other ranks set,
+  // is non-zero.
   void retire_region(Address region, std::vector<Address> bytes);
-  // Maps another process's region.
+  // Maps a region of another process and returns its address here.
   Result<Address> mapped(const MemoryHandle& handle);
   // Read or fill device memory; the operation has completed on return.
   Result<bool> read_now(void* to, Address from, std::size_t bytes);
@@ -98,7 +99,8 @@ class Context {
   // Takes resources back for reuse. Nothing on the device may use them any more.
   void give_back(const std::vector<Channel>& channels, Pinned pinned, Event event);
 
-  // Launch the kernels that announce a start or wait for an end; they also make the short copies.
+  // Launch the kernels that announce the start of a collective or wait for its end; they also make
+  // the short copies.
   Result<bool> launch_start(const Channel& channel, const ShortCopies& in, Stream stream) const;
   Result<bool> launch_wait(const Channel& channel, const ShortCopies& out, Stream stream) const;
   Result<bool> launch_reduction(const void* in, void* inout, std::size_t count, weft_gpu_type type,
@@ -122,11 +124,11 @@ class Context {
   Result<bool> wait_until(const Channel& channel, std::uint64_t number, Stream stream) const;
 
   // Makes the context current for a thread of Weft that calls a library which uses CUDA. The thread
-  // may then also make calls that an application's capture forbids to other threads.
+  // may then also make calls that a stream capture of the application forbids to other threads.
   void make_current() const;
 
  private:
-  // A region that other processes may still have mapped.
+  // A region that this process no longer uses, but that other processes may still have mapped.
   struct Retired {
     Address region;
     std::vector<Address> bytes;
@@ -156,9 +158,9 @@ class Context {
   std::array<void*, kTypes> reductions_{};
   std::array<void*, kTypes> allreduces_{};
   void* gather_ = nullptr;
-  void* own_ = nullptr;        // handle of the driver
+  void* own_ = nullptr;        // the driver's handle of this context
   unsigned long long id_ = 0;  // the driver's ID of the context, or of the block at mark_
-  Address mark_ = 0;  // device memory that marks the context; 0 if the driver has IDs of contexts
+  Address mark_ = 0;           // device memory that marks the context; 0 if contexts have IDs
   int device_ = 0;
   bool has_stream_values_ = false;
   std::mutex mutex_;  // guards the members below: all allocated resources, and those that are free

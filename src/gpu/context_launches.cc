@@ -13,7 +13,8 @@ namespace {
 constexpr unsigned kThreads = 256, kMostBlocks = 1024;
 constexpr std::size_t kMostRead = 256;
 
-// Returns the number of threads: one per pack of the longest copy, in whole warps.
+// Returns the number of threads of a kernel that makes these copies: one for each 16 bytes (pack)
+// of the longest copy, in whole warps.
 unsigned threads_for(const ShortCopies& copies) {
   constexpr std::uint64_t kWarp = 32;
   std::uint64_t packs = 0;
@@ -116,7 +117,8 @@ Result<bool> Context::launch(const OneKernelCall& call, const Sharing& sharing, 
   return true;
 }
 
-// The driver orders the second write after the first one and after all earlier work in the stream.
+// Announces start `number` by two writes in the stream. The driver orders the second write after
+// the first one and after all earlier work in the stream.
 Result<bool> Context::write_start(const Channel& channel, std::uint64_t number,
                                   Stream stream) const {
   for (const std::uint64_t* word : {channel.device.sent, channel.device.ready}) {
@@ -174,8 +176,8 @@ Result<bool> Context::read_now(void* to, Address from, std::size_t bytes) {
   return true;
 }
 
-// Regions are never freed while the process runs: the driver would wait for all kernels of this
-// context, one of which may wait for another rank.
+// Returns a region of device memory (context.h). Regions are never freed while the process runs:
+// the driver would wait for all kernels of this context, one of which may wait for another rank.
 Result<Address> Context::region(std::size_t bytes) {
   Address made = 0;
   {
@@ -204,7 +206,8 @@ void Context::retire_region(Address region, std::vector<Address> bytes) {
   retired_.push_back({region, std::move(bytes)});
 }
 
-// Keeps each mapping for later, since other processes reuse their regions.
+// Maps another process's region (context.h). Each mapping is kept for later, since other processes
+// reuse their regions.
 Result<Address> Context::mapped(const MemoryHandle& handle) {
   const std::string key(reinterpret_cast<const char*>(handle.bytes), sizeof handle.bytes);
   const std::lock_guard lock(mutex_);

@@ -25,14 +25,16 @@ inline constexpr unsigned kHostPortable = 1, kHostMapped = 2;
 inline constexpr unsigned kStreamNonBlocking = 1, kEventWithoutTiming = 2;
 inline constexpr unsigned kNoDestructorSync = 1, kMoveReference = 1;
 inline constexpr int kCaptureRelaxed = 2;
-// Kernels may run while the host accesses managed memory.
+// Device attribute: kernels may run while the host accesses managed memory.
 inline constexpr int kDeviceSharesManagedMemory = 89;
-// The latter: several processes share the device by MPS.
+// Device attributes: the driver can write values in streams; several processes share the device by
+// MPS.
 inline constexpr int kDeviceHasStreamValues = 122, kDeviceIsShared = 133;
 inline constexpr unsigned kEnablePeerAccess = 1, kWaitUntilReached = 0;
 enum CaptureStatus { kNotCapturing = 0, kCapturing = 1, kCaptureBroken = 2 };
 
-// Same layout as CUDA_MEMCPY2D of cuda.h, for plain addresses only.
+// The parameters of a copy of rows, for plain addresses only, in the layout of CUDA_MEMCPY2D of
+// cuda.h.
 struct Rows {
   std::size_t x = 0, y = 0;
   unsigned type = kMemoryOfAnyKind;
@@ -46,7 +48,8 @@ struct RowsCopy {
   std::size_t bytes = 0, rows = 0;
 };
 
-// Each entry has the member's name, the driver function and its parameters.
+// Lists the driver functions that Weft needs. Each entry has the name of the member of Driver, the
+// driver function and its parameters.
 #define WEFT_DRIVER_CALLS(X)                                                                       \
   X(error_name, cuGetErrorName, (int code, const char** name))                                     \
   X(current_context, cuCtxGetCurrent, (void** context))                                            \
@@ -88,7 +91,7 @@ struct RowsCopy {
   X(current_device, cuCtxGetDevice, (int* device))                                                 \
   X(device_attribute, cuDeviceGetAttribute, (int* value, int which, int device))
 
-// Some drivers lack these functions; their pointers are then nullptr.
+// Lists driver functions that some drivers lack; their pointers are then nullptr.
 #define WEFT_OPTIONAL_DRIVER_CALLS(X)                                                             \
   X(load_function, cuFuncLoad, (void* function))                                                  \
   X(context_id, cuCtxGetId, (void* context, unsigned long long* id))                              \
@@ -123,14 +126,16 @@ struct Driver {
 // accepts Weft's kernels: compiled kernels need a driver of the compiler's major version.
 std::string oldest_cuda();
 
-// Returns the process's driver, which the first call loads. An error says what is missing on this
-// machine.
+// Returns the driver of this process, which the first call loads; an error says what is missing on
+// this machine.
 Result<const Driver*> driver();
 
-// Returns whether the host cannot access this memory, or cannot while kernels run on its device.
+// Returns whether the host cannot access this memory at all, or not while kernels run on the
+// memory's device.
 bool is_of_device(const Driver& driver, const void* memory);
 
-// Allows the calling thread calls that a capture forbids. It affects no captured stream.
+// Allows the calling thread, while the object exists, the calls that a stream capture forbids. It
+// affects no captured stream.
 class OutsideCapture {
  public:
   explicit OutsideCapture(const Driver& driver) : driver_(driver) {

@@ -1,8 +1,8 @@
-// Collectives in one kernel, for ranks whose devices can access each other's memory. Each thread
-// block publishes its slice of the data with a flag, waits for the flags of the same block on the
-// other ranks, and reduces or copies the published data. No block waits for another block of its
-// own rank. Data longer than a slot take several rounds. The kernels and the tests' host
-// implementation share these functions.
+// Carries out a collective in one kernel, for ranks whose devices can access each other's memory.
+// Each thread block publishes its slice of the data with a flag, waits for the flags of the same
+// block on the other ranks, and reduces or copies the published data. No block waits for another
+// block of its own rank. Data longer than a slot take several rounds. The kernels and the tests'
+// host implementation share these functions.
 #pragma once
 
 #include <cstddef>
@@ -17,27 +17,28 @@ inline constexpr int kMostPeers = 8, kMostSlices = 16;
 inline constexpr std::size_t kSlotBytes = 256 << 10;
 inline constexpr unsigned kOneKernelThreads = 512;
 
-// The memory of a rank through which one operation of a communicator exchanges its data. Two slots
-// are enough: a thread block that publishes round n has waited for round n - 1 of the same block on
-// all ranks, so none of them still reads round n - 2. Flags order only blocks of the same number;
-// other blocks may be in other rounds. Therefore each block has its own place, fixed for both slots
-// and all rounds.
+// Spot: the memory of a rank through which one operation of a communicator exchanges its data. Its
+// two slots, used alternately by rounds, are enough: a thread block that publishes round n has
+// waited for round n - 1 of the same block on all ranks, so none of them still reads round n - 2.
+// Flags order only blocks of the same number; other blocks may be in other rounds. Therefore each
+// block has its own place, which is the same in both slots and all rounds.
 struct Spot {
   std::byte slots[2][kSlotBytes];
-  // Indexed by the writing rank: its last published round.
+  // The last round that each rank (first index) has published, for each thread block.
   std::uint64_t flags[kMostPeers][kMostSlices];
   std::uint64_t published[kMostSlices];  // the owner's last published round
   std::uint64_t finished[kMostSlices];
 };
 
-// Returns the number of thread blocks in the kernel; equal on all ranks.
+// Returns the number of thread blocks in the kernel, each with a slice of the data; equal on all
+// ranks.
 inline int slices_of(std::size_t bytes) {
   constexpr std::size_t kSliceBytes = kOneKernelThreads * kPackBytes;
   const std::size_t wanted = (bytes + kSliceBytes - 1) / kSliceBytes;
   return wanted < kMostSlices ? static_cast<int>(wanted) : kMostSlices;
 }
 
-// The parameter of the kernels.
+// The parameter of the kernels: where the ranks exchange data, and flags shared with the host.
 struct Sharing {
   Spot* spots[kMostPeers];    // indexed by rank
   const std::uint64_t* done;  // flag set by the host: WEFT_GPU_GIVEN_UP ends all waiting
@@ -47,7 +48,8 @@ struct Sharing {
 
 enum Phases { kPublish = 1, kFinish = 2, kBoth = 3 };
 
-// A thread's share of the work: its slice and its number within the block.
+// The part of the work that one thread does: the slice of its thread block, and its number within
+// the block.
 struct Share {
   int slice, slices;
   std::uint64_t thread, threads;
@@ -70,8 +72,8 @@ WEFT_DEVICE void give_up(const Sharing& sharing, int slice) {
   }
 }
 
-// Waits until `peer` has published this round. Returns false if the collective is given up. The
-// host's flag is slow to read, so it is read only now and then.
+// Waits until `peer` has published this round. Returns true if it has, false if the collective was
+// given up. The host's flag is slow to read, so it is read only now and then.
 WEFT_DEVICE bool wait_for(const Sharing& sharing, int peer, int slice, std::uint64_t round) {
   constexpr int kBetweenLooks = 32;
   const std::uint64_t* const flag = &sharing.spots[sharing.rank]->flags[peer][slice];
@@ -92,23 +94,25 @@ WEFT_DEVICE bool wait_for(const Sharing& sharing, int peer, int slice, std::uint
 // [begin, end), and the round begins with pack `first`.
 struct Slice {
   std::uint64_t first, begin, end;
-  std::uint64_t of_round;  // packs of all blocks in the round
+  std::uint64_t of_round;  // number of packs that all blocks have in the round
 };
 
-// Returns the block's slice. The last round may fill only the first part of a slot.
+// Returns the block's slice in the round that begins with pack `first`. The last round may fill
+// only the first part of a slot.
 WEFT_DEVICE Slice slice_of(std::uint64_t first, std::uint64_t packs, const Share& share) {
   constexpr std::uint64_t kMost = kSlotBytes / kPackBytes;
   const auto slice = static_cast<std::uint64_t>(share.slice);
   const auto slices = static_cast<std::uint64_t>(share.slices);
-  const std::uint64_t whole = packs < kMost ? packs : kMost;  // packs of the first round
+  const std::uint64_t whole = packs < kMost ? packs : kMost;  // number of packs in the first round
   const std::uint64_t all = packs - first < kMost ? packs - first : kMost;
   const std::uint64_t begin = whole * slice / slices, end = whole * (slice + 1) / slices;
   return {first, first + (begin < all ? begin : all), first + (end < all ? end : all), all};
 }
 
-// Copies `in`, unless it is null, to this rank's slot of the round and raises the flags on all
-// ranks. If the previous round was not waited for, the flags say instead that the collective is
-// given up, and the result is false. The flags release all earlier writes of these threads.
+// Copies `in`, unless it is null, to this rank's slot of the round, and raises the flags on all
+// ranks. Returns true if the previous round was waited for; otherwise the flags say that the
+// collective is given up, and the result is false. The flags release all earlier writes of these
+// threads.
 template <class T, class Sync>
 WEFT_DEVICE bool publish(const Sharing& sharing, const T* in, std::uint64_t count,
                          const Slice& slice, std::uint64_t round, bool waited_for,
@@ -134,11 +138,11 @@ WEFT_DEVICE bool publish(const Sharing& sharing, const T* in, std::uint64_t coun
   return waited_for;
 }
 
-// Publishes `in`. When all ranks have published their data, calls take(first, slot, at) for each
-// pack of this thread: `first` is the index of its first element in the data, `at` the one in the
-// slot. sync(lost) is a barrier of the block that returns whether any thread has lost its peer.
-// Phase kPublish publishes the first round; each later round is published when all ranks have
-// reached the previous one.
+// Publishes `in`, round by round. When all ranks have published a round, calls take(first, slot,
+// at) for each pack of this thread: `first` is the index of the pack's first element in the data,
+// `at` the one in the slot. sync(lost) is a barrier of the block that returns whether any thread
+// has found the collective given up. Phase kPublish publishes the first round; each later round is
+// published when all ranks have reached the previous one.
 template <class T, class Sync, class Take>
 WEFT_DEVICE void meet_in_slice(const Sharing& sharing, const T* in, std::uint64_t count, int phases,
                                const Share& share, const Sync& sync, const Take& take) {
@@ -177,7 +181,7 @@ WEFT_DEVICE Pack<T> published(const Sharing& sharing, int rank, std::uint64_t sl
   return *reinterpret_cast<const Pack<T>*>(data + at);
 }
 
-// Reduces in rank order, so that all ranks get identical bits.
+// Adds the ranks' data in rank order, so that all ranks get identical bits.
 template <class T, class Sync>
 WEFT_DEVICE void allreduce_slice(const Sharing& sharing, const T* in, T* out, std::uint64_t count,
                                  weft_gpu_op op, int phases, const Share& share, const Sync& sync) {

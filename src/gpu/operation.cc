@@ -6,8 +6,9 @@
 namespace weft::gpu {
 namespace {
 
-// Returns the calling thread's number for cudaStreamPerThread, which is a different stream in each
-// thread; 0 otherwise. Thread numbers are never reused.
+// Returns a number for the stream's thread: the calling thread's if the stream is
+// cudaStreamPerThread, which is a different stream in each thread; otherwise 0. Thread numbers are
+// never reused.
 std::uint64_t owner_of(Stream stream) {
   static std::atomic<std::uint64_t> threads{0};
   thread_local const std::uint64_t mine = ++threads;
@@ -57,6 +58,7 @@ Result<bool> Operation::start(Stream stream) {
 }
 
 // Marks the operation as failed, since other ranks may rely on work that was left incomplete here.
+// Returns the error.
 Result<bool> Operation::failed_with(const Error& error) {
   fail(error);
   return not_failed();
@@ -105,7 +107,8 @@ std::optional<ShortCopies> Operation::by_kernel(const std::vector<Copy>& copies,
   return made;
 }
 
-// Enqueues the copies into pinned memory, then tells the agent.
+// Enqueues the copies of a chunk into pinned memory, and then the announcement to the agent that it
+// can start.
 Result<bool> Operation::tell_start(std::size_t chunk, Stream stream) {
   const Channel& channel = holdings_.channels[chunk];
   const std::vector<Copy>& in = chunks_[chunk].in;
@@ -119,7 +122,7 @@ Result<bool> Operation::tell_start(std::size_t chunk, Stream stream) {
   return context_->write_start(channel, ++starts_[chunk], stream);
 }
 
-// Enqueues the wait for the agent, then the copies out of pinned memory.
+// Enqueues the wait for the end of a chunk, and then the copies out of pinned memory.
 Result<bool> Operation::wait_for_end(std::size_t chunk, Stream stream) {
   const Channel& channel = holdings_.channels[chunk];
   const std::vector<Copy>& out = chunks_[chunk].out;
@@ -149,8 +152,8 @@ Result<bool> Operation::enqueue_start(Stream stream) {
 Result<bool> Operation::wait(Stream stream) {
   if (const auto good = not_failed(); !good) return good;
   if (!started_.load(std::memory_order_relaxed)) {
-    return Error{
-        "a collective is waited for that was not started before"};  // there is no result either
+    // This is an error, since there is no result to wait for.
+    return Error{"a collective is waited for that was not started before"};
   }
   return enqueue_wait(stream);
 }
@@ -183,7 +186,8 @@ Result<weft_gpu_flags> Operation::flags() {
   return holdings_.channels[0].device;
 }
 
-// Keeps the operation alive until the graph and all graphs instantiated from it are destroyed.
+// If the stream is being captured, keeps the operation alive until the graph and all graphs
+// instantiated from it are destroyed. *captured: whether it is.
 Result<bool> Operation::held_by_graph(Stream stream, bool* captured) {
   const Driver& driver = context_->driver();
   int status = kNotCapturing;
@@ -239,8 +243,8 @@ Result<bool> Operation::record_and(const Result<bool>& error, bool captured, Str
   return error;
 }
 
-// Returns whether all streams have completed. After a device error nothing runs any more; after a
-// reset the events are gone.
+// Returns whether all streams that use the operation have completed. After a device error nothing
+// runs any more; after a reset the events are gone.
 bool Operation::streams_have_passed() const {
   if (context_->is_gone()) return true;
   const std::lock_guard lock(mutex_);
@@ -274,20 +278,22 @@ void Operation::fail_if_given_up() {
        " before it had waited for it"});
 }
 
-// Returns whether a kernel has given up the operation, which then blocks nobody.
+// Returns whether a kernel has given up the operation; it then blocks nobody.
 bool Operation::was_given_up() const {
   return weft_device_load(&holdings_.channels[0].host->ready) == WEFT_GPU_GIVEN_UP;
 }
 
-// Returns whether the spot may be reused. Otherwise its flags do not hold rounds, or its next
-// operation would look as if it had been started again too early.
+// Returns whether another operation may reuse this one's spot (its memory in one_kernel.h). If not,
+// the spot's flags do not hold rounds, or the next operation would look as if it had been started
+// again too early.
 bool Operation::leaves_its_spot_in_order() const {
   if (failed_.load(std::memory_order_acquire) || was_given_up()) return false;
   return !in_halves_.load(std::memory_order_relaxed) ||
          by_kernel_.peers->is_finished(by_kernel_.spot);
 }
 
-// Returns the operation's error. An error returned here is not reported again.
+// Returns the operation's error, if it has failed. An error returned here is not reported again at
+// the end.
 Result<bool> Operation::not_failed() {
   fail_if_given_up();
   if (!failed_.load(std::memory_order_acquire)) return true;

@@ -22,34 +22,35 @@
 namespace weft::gpu {
 
 struct Chunk {
-  std::vector<Copy> in, out;  // copies before the chunk starts and after it has ended
+  std::vector<Copy> in, out;  // copies before the chunk starts, and after it has ended
 };
 
-// The work that the agent carries out.
+// The work of an operation that the agent carries out.
 class Collective {
  public:
   virtual ~Collective() = default;
-  // Returns false if the chunk cannot start yet; the agent then tries again.
+  // Starts a chunk. Returns true if that succeeded; false if the chunk cannot start yet, so that
+  // the agent tries again.
   virtual Result<bool> start(std::size_t chunk) = 0;
   // Returns whether the chunk has ended.
   virtual Result<bool> test(std::size_t chunk) = 0;
-  // Returns whether the next collective in its order may start.
+  // Returns whether the next collective in the same order may start.
   virtual bool lets_next_start() const { return true; }
-  // Progresses the collective. Returns whether nothing of it is in progress any more, even if it
-  // has failed.
+  // Progresses the collective. Returns whether nothing of it is in progress any more; that may also
+  // be so after a failure.
   virtual bool is_quiet() { return true; }
   // Is called after a failure, when nothing more may start. Returns whether the collective's own
   // copies no longer use the buffers, so that later work in the stream may.
   virtual bool has_released_buffers() { return true; }
 };
 
-// Numbers collectives that must start chunk by chunk in the order in which they were enqueued. When
-// one of them fails, the order is broken, since later ones would match other collectives on the
-// other ranks.
+// Numbers the collectives of a communicator that must start chunk by chunk in the order in which
+// they were enqueued. When one of them fails, no later one may start, since it would match another
+// collective on the other ranks.
 class Order {
  public:
   std::uint64_t next_number() { return made_.fetch_add(1, std::memory_order_relaxed); }
-  // Forbids all collectives from this number on to start.
+  // Lets no collective start whose number is this one or a later one.
   void break_from(std::uint64_t number) {
     std::uint64_t before = broken_from_.load(std::memory_order_relaxed);
     while (number < before && !broken_from_.compare_exchange_weak(before, number)) {
@@ -81,7 +82,7 @@ class OperationOwner {
   virtual ~OperationOwner() = default;
   virtual const Options& options() const = 0;
   virtual Untold& untold() = 0;
-  // Announces to the agent that it will soon have something to do.
+  // Tells the agent that it will soon have something to do.
   virtual void expect() = 0;
   virtual void count_graphs(int change) = 0;
   // Drops one reference. It calls no driver function, since graphs call it, too.
@@ -106,7 +107,8 @@ class Operation {
 
   Result<bool> start(Stream stream);
   Result<bool> wait(Stream stream);
-  // Starts and waits; a collective in one kernel needs a single launch for both.
+  // Starts the operation and waits for it; a collective in one kernel needs only one launch for
+  // both.
   Result<bool> run(Stream stream);
   // Returns whether the operation may be started repeatedly. Otherwise it is started once, when it
   // is made.
@@ -132,8 +134,9 @@ class Operation {
   Result<bool> enqueue_start(Stream stream);
   Result<bool> enqueue_wait(Stream stream);
   Result<bool> enqueue_phases(int phases, Stream stream);
-  // Returns the copies that the start or wait kernel makes; nothing if the driver makes them.
+  // The direction of copies: into the collective's memory, or out of it.
   enum class Way { in, out };
+  // Returns the copies in the form that a kernel makes them; nothing if the driver must make them.
   std::optional<ShortCopies> by_kernel(const std::vector<Copy>& copies, Way way) const;
   Result<bool> tell_start(std::size_t chunk, Stream stream);
   Result<bool> wait_for_end(std::size_t chunk, Stream stream);
@@ -144,7 +147,8 @@ class Operation {
   // Records the event even after an error, since earlier work in the stream uses the resources,
   // too.
   Result<bool> record_and(const Result<bool>& error, bool captured, Stream stream);
-  // is_news: the failure is not a consequence of an earlier one.
+  // Marks the operation as failed. is_news: false if the failure is only a consequence of an
+  // earlier one.
   void fail(const Error& error, bool is_news = true);
   void fail_if_given_up();
   Result<bool> failed_with(const Error& error);
@@ -158,21 +162,22 @@ class Operation {
   const std::unique_ptr<Collective> collective_;
   const Holdings holdings_;
   const std::shared_ptr<Order> order_;
-  const std::uint64_t number_ = 0;  // position in the order
+  const std::uint64_t number_ = 0;  // position among the operations of order_
   const ByKernel by_kernel_;
   const bool kernels_reach_all_ = true;  // kernels can access all memory that the chunks copy
   std::string path_ = "by calls of MPI's";
-  // Counts the starts of each chunk if the driver writes values into streams. From the first
-  // capture on, kernels count instead, since launches of graphs are not seen here.
+  // Number of starts of each chunk, counted if the driver writes values into streams. From the
+  // first capture on, kernels count instead, since launches of graphs are not seen here.
   std::vector<std::uint64_t> starts_;
   bool kernels_count_ = false;
-  // Set once a start was enqueued, or the user's kernels may have started it.
+  // True once a start was enqueued, or the user's kernels may have started the operation.
   std::atomic<bool> started_{false};
-  // True if this one-kernel collective publishes and finishes in two launches.
+  // True if this collective of kernels is carried out in two launches, the first of which only
+  // publishes data.
   std::atomic<bool> in_halves_{false};
   std::atomic<int> references_{1};
   std::atomic<bool> failed_{false};
-  // leaving_: no stream will start it any more; left_: the agent has released it.
+  // leaving_: no stream will start the operation any more; left_: the agent has released it.
   std::atomic<bool> leaving_{false}, left_{false};
   mutable std::mutex mutex_;  // guards the next three members
   Error why_failed_;
@@ -192,7 +197,7 @@ class Operation {
     bool active = false;
   };
   std::vector<Progress> progress_;
-  // Chunks started so far; used with an order, in which each is started once.
+  // Number of chunks started so far. It is used with an order, in which each chunk is started once.
   std::size_t begun_ = 0;
   bool given_up_ = false;
 };

@@ -61,7 +61,7 @@ struct Bfloat16 {
 };
 
 // Combines two values of a type that has its own arithmetic. Returns `a` for an operator that the
-// type lacks; supports() rejects such calls on the host.
+// type lacks; supports() rejects such calls on the host beforehand.
 template <class T>
 WEFT_DEVICE T combined_as(weft_gpu_op op, T a, T b) {
   switch (op) {
@@ -124,7 +124,8 @@ inline bool supports(weft_gpu_type type, weft_gpu_op op) {
          (is_integer(type) || !is_bitwise(op));
 }
 
-// Each entry has the kernel's name and the element type, in the order of weft_gpu_type.
+// Lists the element types. Each entry has the kernel's name and the type, in the order of
+// weft_gpu_type.
 // clang-format off
 #define WEFT_GPU_TYPES(X) \
   X(int8, std::int8_t) \

@@ -20,8 +20,8 @@ int chosen(const char* variable, const char* const (&words)[3], int otherwise) {
   return -1;
 }
 
-// Reads a size, which stays unchanged if the variable is not set. Returns false if the value is not
-// a number.
+// Reads a size in bytes, which stays unchanged if the variable is not set. Returns true, or false
+// if the value is not a number.
 bool read_bytes(const char* variable, std::size_t* bytes) {
   const char* const given = std::getenv(variable);
   if (!given || !*given) return true;

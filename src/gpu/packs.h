@@ -1,4 +1,4 @@
-// Packs: kernels move aligned data 16 bytes at a time. The kernels and the tests' host
+// Packs: the units of 16 bytes in which kernels move aligned data. The kernels and the tests' host
 // implementation share these functions.
 #pragma once
 
@@ -17,7 +17,7 @@ struct alignas(kPackBytes) Pack {
   T elements[kElements];
 };
 
-// Returns the elements from `first` on, at most a pack.
+// Returns a pack with the elements from `first` on, as far as there are any.
 template <class T>
 WEFT_DEVICE Pack<T> pack_of(const T* data, std::uint64_t first, std::uint64_t count) {
   if (reinterpret_cast<std::uintptr_t>(data) % kPackBytes == 0 &&

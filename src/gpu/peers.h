@@ -1,6 +1,6 @@
-// Device memory that the ranks of one communicator share on a node: each rank has a region with
-// several spots and maps the other ranks' regions. The caller exchanges the ranks' descriptions as
-// plain bytes (mpi/one_kernel.h).
+// Peers: device memory that the ranks of one communicator share on a node. Each rank has a region,
+// in which each operation uses one spot, and maps the other ranks' regions. The caller exchanges
+// the ranks' descriptions as plain bytes (mpi/one_kernel.h).
 #pragma once
 
 #include <atomic>
@@ -23,13 +23,13 @@ inline constexpr int kSpots = 16;
 // A rank's region in device memory.
 struct Region {
   Spot spots[kSpots];
-  std::uint8_t closed[kMostPeers];  // indexed by rank: non-zero if it no longer uses this region
+  std::uint8_t closed[kMostPeers];  // for each rank, non-zero if it no longer uses this region
 };
 
 // A rank's description of its region, exchanged as plain bytes.
 struct Offer {
   bool good = false;
-  // Kernels of other processes run on this device at the same time.
+  // True if kernels of other processes can run on this device at the same time.
   bool runs_beside_others = false;
   MemoryHandle handle{};
   DeviceUuid device{};
@@ -49,7 +49,7 @@ class Peers {
 
   // Opens the regions of all ranks, in rank order. An error says what is missing.
   Result<bool> open(const std::vector<Offer>& offers);
-  // Must be called when all ranks have opened all regions.
+  // Says that all ranks have opened all regions. Must be called when that is so.
   void all_have_opened();
   // Drops the regions if the ranks have agreed not to use them.
   void abandon() { regions_.clear(); }
@@ -57,17 +57,17 @@ class Peers {
   const Context* context() const { return context_; }
   // Returns a bit mask of the spots that no operation on this rank uses.
   std::uint32_t free_spots() const { return free_.load(std::memory_order_acquire); }
-  // Takes a spot that is free on all ranks, as agreed.
+  // Takes a spot for an operation; the ranks must have agreed that it is free on all of them.
   void take(int spot) { free_.fetch_and(~(1U << spot), std::memory_order_acq_rel); }
   void give_back(int spot) { free_.fetch_or(1U << spot, std::memory_order_acq_rel); }
-  // Returns whether this rank has finished all rounds that it published at this spot. No kernel of
-  // the operation may still run.
+  // Returns whether this rank has finished all rounds that it published at this spot. Must not be
+  // called while a kernel of the operation still runs.
   bool is_finished(int spot) const;
   Sharing sharing(int spot, const Channel& channel) const;
-  // Tells all ranks permanently that this rank gives up the operation at this spot. It uses host
-  // memory, since the device may be lost or its kernel may never run.
+  // Tells all ranks permanently that this rank gives up the operation at this spot. The message
+  // goes through host memory, since the device may be lost or its kernel may never run.
   void give_up(int spot);
-  // Returns whether any rank has given up this spot.
+  // Returns whether any rank has given up the operation at this spot.
   bool is_given_up(int spot) const;
 
  private:

@@ -102,7 +102,8 @@ Result<bool> Relay::leave(StagingBuffer* buffer) {
   return copy(*buffer, chunks_[buffer->chunk].out, &Context::copy_out, streams_.out);
 }
 
-// Enqueues copies. Even after a failure, it records or waits for those that were already enqueued.
+// Enqueues copies and records an event behind them. After a failure, too, it records or waits for
+// the copies that were already enqueued.
 Result<bool> Relay::copy(const StagingBuffer& buffer, const std::vector<Copy>& copies, CopyOne one,
                          Stream stream) const {
   context_->make_current();  // the collective may have called CUDA
@@ -111,7 +112,7 @@ Result<bool> Relay::copy(const StagingBuffer& buffer, const std::vector<Copy>& c
     if (good) good = (context_->*one)(next, stream);
   }
   const auto recorded = record(buffer, stream);
-  // Without an event nothing tells when the copies have ended.
+  // The copies are waited for here, since without an event nothing tells when they have ended.
   if (!recorded) context_->driver().synchronise(stream);
   return good ? recorded : good;
 }
@@ -140,7 +141,8 @@ Result<bool> Relay::have_passed(const StagingBuffer& buffer) const {
   return driver.error("cuEventQuery", code);
 }
 
-// After a failure, copies in progress still use the memory.
+// Returns whether nothing is in progress (operation.h). After a failure, copies in progress still
+// use the memory.
 bool Relay::is_quiet() {
   context_->make_current();
   bool quiet = true;

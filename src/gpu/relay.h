@@ -1,7 +1,7 @@
-// A collective of many chunks that share a few pinned buffers in turn. A stream could not free a
-// buffer for a later chunk: work after the start would wait for the other ranks. So the agent makes
-// the copies in Weft's own streams: chunk k + 1 is copied in while chunk k is transferred and chunk
-// k - 1 is copied out.
+// Relay: a collective of many chunks that use a few pinned buffers one after the other. A stream
+// could not free a buffer for a later chunk: work after the start would wait for the other ranks.
+// So the agent makes the copies in Weft's own streams: chunk k + 1 is copied in while chunk k is
+// transferred and chunk k - 1 is copied out.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@
 
 namespace weft::gpu {
 
-// To the agent this is a collective with a single chunk.
+// The collective as the agent sees it, with a single chunk.
 class Relay : public Collective {
  public:
-  // Chunks n and n + buffers use the same memory.
+  // Creates a relay over `chunks`, of which chunks n and n + `buffers` use the same memory.
   static Result<std::unique_ptr<Relay>> create(Context* context, Agent* agent,
                                                std::vector<Chunk> chunks,
                                                std::unique_ptr<Collective> collective,
@@ -62,8 +62,9 @@ class Relay : public Collective {
   const std::unique_ptr<Collective> collective_;
   const CopyStreams streams_;
   std::vector<StagingBuffer> buffers_;
-  std::size_t next_ = 0, begun_ = 0, ended_ = 0;  // counts of chunks in this round
-  bool has_failed_ = false;                       // nothing more may start
+  // Numbers of chunks that were begun to copy, started, and ended.
+  std::size_t next_ = 0, begun_ = 0, ended_ = 0;
+  bool has_failed_ = false;  // nothing more may start
 };
 
 }  // namespace weft::gpu

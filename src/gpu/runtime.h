@@ -1,4 +1,5 @@
-// Weft's process-wide state for devices: contexts, the agent and operations.
+// Runtime: Weft's process-wide state for collectives in streams: contexts, the agent and
+// operations.
 #pragma once
 
 #include <map>
@@ -34,8 +35,8 @@ class Runtime final : public OperationOwner {
   Result<Context*> context();
 
   // Adds an operation. pinned: the memory for the chunks' copies, which the operation takes over.
-  // buffers: the number of pieces of that memory which the chunks share in turn (relay.h); 0 if
-  // each chunk has its own.
+  // buffers: the number of pieces of that memory, each used by several chunks one after the other
+  // (relay.h); 0 if each chunk has its own.
   Result<Operation*> add(Context* context, std::vector<Chunk> chunks,
                          std::unique_ptr<Collective> collective, Pinned pinned,
                          std::shared_ptr<Order> order, std::size_t buffers = 0);
@@ -50,7 +51,8 @@ class Runtime final : public OperationOwner {
   // Allocates the resources of an operation that kernels alone carry out. Must precede the ranks'
   // agreement, after which no rank may fail.
   Result<Holdings> hold(Context* context);
-  // Adds an operation that kernels alone carry out; it holds its spot until it is destroyed.
+  // Adds an operation that kernels alone carry out; its memory (spot) is in use until the operation
+  // is destroyed.
   Operation* add(Context* context, ByKernel by_kernel, Holdings held);
   void release(Operation* operation) override;
 
@@ -64,8 +66,8 @@ class Runtime final : public OperationOwner {
   const Driver& driver_;
   const Options options_;
   std::mutex mutex_;  // guards the next two members
-  // The key includes the driver's ID of the context, if it has one: after a reset a device's
-  // context may reuse an earlier address.
+  // The contexts by address and by the driver's ID, if it has one: after a reset a device's context
+  // may reuse an earlier address.
   std::map<std::pair<void*, unsigned long long>, std::unique_ptr<Context>> contexts_;
   std::vector<std::unique_ptr<Context>> gone_;
   std::mutex released_mutex_;  // guards the next member; never held while the driver is called

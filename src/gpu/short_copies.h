@@ -1,6 +1,7 @@
-// Functions of the one-block kernels that announce the start of a collective and wait for its end.
-// These kernels make short copies themselves: a copy by the driver adds a node to the stream, which
-// takes longer than the transfer. The tests' host implementation uses them, too.
+// Functions of the two kernels that announce the start of a collective and wait for its end, each
+// with one thread block. These kernels make short copies themselves: a copy by the driver adds a
+// node to the stream, which takes longer than the transfer. The tests' host implementation uses
+// these functions, too.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 namespace weft::gpu {
 
 inline constexpr int kMostShortCopies = 4;
-// More threads would displace kernels that run at the same time.
+// Most threads of such a kernel. More would displace kernels that run at the same time.
 inline constexpr unsigned kMostCopyThreads = 256;
 
 struct ShortCopy {
@@ -20,14 +21,14 @@ struct ShortCopy {
   std::uint64_t bytes;
 };
 
-// The parameter of both kernels.
+// The copies that a kernel makes: the parameter of both kernels.
 struct ShortCopies {
   ShortCopy all[kMostShortCopies];
   int count;
 };
 
-// Copies this thread's share. It keeps several loads in flight to hide the long latency of host
-// memory.
+// Copies one thread's share of the data. It keeps several loads in flight to hide the long latency
+// of host memory.
 WEFT_DEVICE void copy_share(const ShortCopy& one, std::uint64_t thread, std::uint64_t threads) {
   constexpr std::uint64_t kAtATime = 8;
   using Bytes = Pack<std::uint8_t>;

@@ -1,4 +1,4 @@
-// Copies made by the agent's thread, for data in host memory that are not laid out as the chunks
+// Makes copies by the agent's thread, for data in host memory that are not laid out as the chunks
 // need them.
 #pragma once
 
@@ -13,11 +13,11 @@
 
 namespace weft::gpu {
 
-// A packed copy of data whose datatype has gaps, so that they can be divided at any byte, like the
-// data of other ranks.
+// A packed copy of data whose datatype has gaps. It can be divided at any byte, like the data of
+// other ranks.
 class Packing {
  public:
-  // is_changed: the collective writes to the buffer.
+  // is_read, is_changed: whether the collective reads the buffer, and whether it writes to it.
   Packing(void* buffer, std::int64_t elements, MPI_Datatype type, bool is_read, bool is_changed);
 
   std::byte* bytes() { return bytes_.data(); }
@@ -38,11 +38,11 @@ class Packing {
 };
 
 struct ByProcessor {
-  // The host's copies of each chunk; Copy::device holds host addresses here.
+  // The copies that the host makes for each chunk; Copy::device holds host addresses here.
   std::vector<Chunk> chunks;
   std::vector<Packing> packings;
 
-  // bring() must be called before a chunk starts, take() after it has ended.
+  // bring() makes the copies before a chunk starts, take() those after it has ended.
   Result<bool> bring(std::size_t chunk);
   Result<bool> take(std::size_t chunk);
 

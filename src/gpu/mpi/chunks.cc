@@ -10,13 +10,13 @@ namespace weft::gpu {
 namespace {
 
 constexpr std::int64_t kChunkBytes = 1 << 20;
-// The least average number of bytes per block and chunk: smaller messages do not transfer faster.
+// The least bytes that a block has in a chunk, on average: smaller messages do not transfer faster.
 constexpr std::int64_t kLeastBytes = 16 << 10;
-// A call of up to this many bytes gets pinned memory for all of them, and the stream makes the
-// copies. The chunks of a longer call use kPinnedBuffers pinned buffers in turn.
+// Bytes up to which a call gets pinned memory for all of its data, so that the stream makes the
+// copies. The chunks of a longer call use kPinnedBuffers pinned buffers one after the other.
 constexpr std::int64_t kMostInStream = 32 << 20;
 constexpr std::int64_t kPinnedBuffers = 8;
-// Chunks begin at multiples of this many bytes.
+// Multiple of bytes at which chunks begin.
 constexpr std::int64_t kGrain = 64;
 
 // Returns whether each element of the result depends only on that element of the operands.
@@ -40,16 +40,17 @@ struct Span {
   int first = 0, count = 0;
 };
 
-// A buffer of the call and its division into chunks.
+// A buffer of the call (send or receive side), and how it is divided into chunks.
 struct CutSide {
   Side given;
-  int first = 0, blocks = 0;  // range of the division's blocks
+  int first = 0, blocks = 0;  // the blocks of the division that lie in this buffer
   Span read{}, changed{};
   enum class By { nobody, device, processor } by = By::nobody;  // who makes the copies
   std::vector<Address> at{};  // address of each block; empty if the call has no such buffer
 };
 
-// Finds the addresses of the side's blocks and who copies them.
+// Finds the addresses of the side's blocks, and who copies them. Returns an error if that is
+// impossible.
 Result<bool> place(const Division& division, const Context& context, CutSide* side,
                    Staged* staged) {
   const Side& given = side->given;
@@ -167,7 +168,7 @@ CutSide receiving_side(const Call& call, const Group& group) {
   return side;
 }
 
-// Measures the blocks. Returns false if not all ranks know their sizes.
+// Measures the blocks. Returns true if all ranks know their sizes, otherwise false.
 bool measure_blocks(const Call& call, const Group& group, Division* made) {
   if (reduces(call.kind)) {  // all ranks use one datatype
     const Measures type = measures_of(call.recvtype);
@@ -192,7 +193,8 @@ bool measure_blocks(const Call& call, const Group& group, Division* made) {
       made->elements = {block_bytes(call, group)};
       return true;
     case Kind::reduce_scatter:
-      // In place, the result of one chunk would overwrite data that another chunk has yet to send.
+      // The call cannot be divided in place: the result of one chunk would overwrite data that
+      // another chunk has yet to send.
       if (call.sendbuf == MPI_IN_PLACE) return false;
       [[fallthrough]];
     case Kind::allgatherv: {
@@ -207,7 +209,7 @@ bool measure_blocks(const Call& call, const Group& group, Division* made) {
   }
 }
 
-// Returns the array of counts or displacements of a chunk's call.
+// Returns the array of counts (or displacements, if `displacements` is true) of a chunk's call.
 Numbers kept(const Cut& cut, int blocks, bool displacements, Staged* staged) {
   std::vector<int> numbers;
   for (int block = 0; block < blocks; ++block) {
@@ -250,7 +252,8 @@ Result<Staged> stage_in_chunks(const Call& call, const Group& group, const Divis
       return placed.error();
     }
   }
-  std::int64_t from_bytes = 0, to_bytes = 0;  // bytes of one buffer
+  // Bytes of a pinned buffer for data to and from the library.
+  std::int64_t from_bytes = 0, to_bytes = 0;
   for (std::int64_t chunk = 0; chunk < division.chunks; ++chunk) {
     from_bytes = std::max(from_bytes, aligned(Cut(from, division, chunk, nullptr).bytes()));
     to_bytes = std::max(to_bytes, aligned(Cut(to, division, chunk, nullptr).bytes()));

@@ -19,7 +19,7 @@ struct Division {
   MPI_Datatype type;                  // datatype of the transferred data
   std::int64_t size = 1, extent = 1;  // bytes of an element
   bool reduces = false;
-  bool takes_turns = false;              // chunks share a few buffers in turn
+  bool takes_turns = false;  // true if chunks use a few pinned buffers one after the other
   std::vector<std::int64_t> elements{};  // elements of each block; a single number if all are equal
   std::int64_t chunks = 0;
 
@@ -27,11 +27,12 @@ struct Division {
   std::int64_t of(int block) const {
     return elements[alike() ? 0 : static_cast<std::size_t>(block)];
   }
-  // Returns the elements of a block that precede this chunk's range.
+  // Returns the number of elements of a block that precede this chunk's range.
   std::int64_t before(int block, std::int64_t chunk) const;
 };
 
-// Returns nothing if the call is short, or if only the root knows the lengths of all blocks.
+// Divides a call into chunks. Returns nothing if the call is short, or if only the root knows the
+// lengths of all blocks.
 std::optional<Division> division_of(const Call& call, const Group& group);
 
 Result<Staged> stage_in_chunks(const Call& call, const Group& group, const Division& division,

@@ -54,8 +54,8 @@ MPI_Datatype datatype_of(weft_gpu_type type) {
   return type == WEFT_GPU_FLOAT ? MPI_FLOAT : MPI_DOUBLE;
 }
 
-// Compares with the types of C, those of Fortran, which a library may lack, and Weft's two 16-bit
-// types.
+// Returns the device's type for an MPI datatype (elements.h). It compares with the types of C,
+// those of Fortran, which a library may lack, and Weft's two 16-bit types.
 std::optional<weft_gpu_type> type_of(MPI_Datatype type) {
   if (type == MPI_DATATYPE_NULL) return std::nullopt;
   for (const weft_gpu_type one : {WEFT_GPU_HALF, WEFT_GPU_BFLOAT16}) {

@@ -14,10 +14,10 @@ namespace weft::gpu {
 
 // Returns the MPI datatype of these elements; MPI_DATATYPE_NULL if MPI is not initialised.
 MPI_Datatype datatype_of(weft_gpu_type type);
-// Return nothing if no kernel supports the type or the operator.
+// Return the device's type or operator for an MPI one; nothing if no kernel supports it.
 std::optional<weft_gpu_type> type_of(MPI_Datatype type);
 std::optional<weft_gpu_op> op_of(MPI_Op op);
-// Returns whether MPI defines the operator for this type: it has no logical operators for floating
+// Returns whether MPI defines the operator for this type. MPI has no logical operators for floating
 // point.
 inline bool reduces_by_mpi(weft_gpu_type type, weft_gpu_op op) {
   return is_integer(type) || op < WEFT_GPU_LAND;

@@ -1,8 +1,8 @@
-// Implements the public functions. Collectives use internal communicators, since the agent starts
-// them while the application's threads use the application's communicators. The communicator for
-// enqueued collectives is duplicated by a non-blocking call at the first use. Persistent
-// collectives use another one: the application's thread initialises them at once, while the agent
-// of some ranks may still have earlier enqueued collectives to start.
+// Implements the public functions for collectives in streams. Collectives use internal
+// communicators, since the agent starts them while the application's threads use the application's
+// communicators. The communicator for enqueued collectives is duplicated by a non-blocking call at
+// the first use. Persistent collectives use another one: the application's thread initialises them
+// at once, while the agent of some ranks may still have earlier enqueued collectives to start.
 #include "gpu/mpi/enqueue.h"
 
 #include <dlfcn.h>
@@ -49,7 +49,7 @@ Result<bool> checked(int code) {
 Runtime* made_runtime = nullptr;
 std::atomic<bool> finalised{false};
 
-// Ends Weft's part; no MPI call follows.
+// Ends Weft's collectives in streams. No MPI call may follow.
 void end(std::chrono::milliseconds patience) {
   if (finalised.exchange(true) || !made_runtime) return;
   const int under_way = made_runtime->agent().stop(patience);
@@ -61,8 +61,8 @@ void end(std::chrono::milliseconds patience) {
   if (const std::string untold = made_runtime->untold().sentence(); !untold.empty()) say(untold);
 }
 
-// Runs as a delete callback in the library's MPI_Finalize if the wrapper below was not called. It
-// cannot wait for operations in progress.
+// Ends them from a delete callback in the library's MPI_Finalize, if the wrapper of MPI_Finalize
+// below was not called. It cannot wait for operations in progress.
 int end_within(MPI_Comm, int, void*, void*) {
   end({});
   return MPI_SUCCESS;
@@ -94,8 +94,8 @@ Result<Runtime*> runtime() {
   return made;
 }
 
-// Returns whether the MPI library takes device memory. If Weft is preloaded the copies are made
-// here, since Weft's collectives use host memory.
+// Returns whether the MPI library may be given device memory. If Weft is preloaded it may not,
+// since Weft's collectives use host memory; the copies are then made here.
 bool ask_whether_library_takes_device_memory() {
   if (weft_version) return false;
   using Query = int();
@@ -111,8 +111,9 @@ bool library_takes_device_memory() {
   return takes_it;
 }
 
-// Returns whether the library takes device memory for this collective. Open MPI's non-blocking and
-// persistent reductions and its alltoallw access the buffers from the host regardless.
+// Returns whether the MPI library may be given device memory for this collective. Open MPI's
+// non-blocking and persistent reductions and its alltoallw access the buffers from the host
+// regardless.
 bool library_takes_device_memory(Kind kind) {
 #ifndef WEFT_FAMILY_MPICH
   const bool is_w = kind == Kind::alltoallw || kind == Kind::neighbor_alltoallw;
@@ -121,8 +122,8 @@ bool library_takes_device_memory(Kind kind) {
   return library_takes_device_memory();
 }
 
-// Duplicates the communicator with engine `function`: the agent tests the operations in progress,
-// so Weft needs no progress thread there, and no start has to wake one.
+// Duplicates the communicator, with Weft's engine `function`: the agent tests the operations in
+// progress, so Weft needs no progress thread there, and no start has to wake one.
 Result<bool> duplicate(MPI_Comm comm, MPI_Comm* made) {
   const char* const engine = std::getenv("WEFT_ENGINE");
   if (!weft_version || (engine && std::string(engine) == "native")) {
@@ -139,7 +140,8 @@ Result<bool> duplicate(MPI_Comm comm, MPI_Comm* made) {
 class InternalCommunicator {
  public:
   static Result<std::shared_ptr<InternalCommunicator>> of(MPI_Comm comm);
-  // The destructor waits until the duplicate exists, since all ranks must free theirs together.
+  // Frees the communicators. It waits until the first duplicate exists, since all ranks must free
+  // theirs together.
   ~InternalCommunicator() {
     if (finalised) one_node_.forget();
     if (finalised || !is_made()) return;
@@ -160,18 +162,18 @@ class InternalCommunicator {
     }
     return ready_ = made != 0;
   }
-  // Waits until the duplicate exists. Returns false if the duplication failed.
+  // Waits until the duplicate exists. Returns true if it does, false if the duplication failed.
   bool is_made() {
     auto made = ready();
     for (; made && !*made; made = ready()) std::this_thread::yield();
     return static_cast<bool>(made);
   }
-  // Returns the communicator for operations enqueued from now on; MPI_COMM_NULL stands for first(),
-  // once that is ready.
+  // Returns the communicator for operations enqueued from now on. If it is MPI_COMM_NULL, they use
+  // first(), once ready() returns true.
   MPI_Comm later() const { return deferred_step_; }
   MPI_Comm first() const { return comm_; }
-  // Returns the communicator for persistent collectives. The call is collective over
-  // `applications`.
+  // Returns the communicator for persistent collectives. The call is collective over the
+  // communicator `applications`.
   Result<MPI_Comm> persistent(MPI_Comm applications) {
     if (!is_made()) return ready().error();
     if (agreements_ != MPI_COMM_NULL) return persistent_;
@@ -201,10 +203,11 @@ class InternalCommunicator {
   MPI_Request making_ = MPI_REQUEST_NULL;
   bool ready_ = false;
   MPI_Comm persistent_ = MPI_COMM_NULL;
-  MPI_Comm agreements_ = MPI_COMM_NULL;  // communicator on which the agent starts nothing
-  // Weft carries out nothing on a communicator that was duplicated without blocking until a
-  // persistent operation has been initialised there. All ranks switch to this communicator at the
-  // same point of their calls.
+  // For agreements between ranks; the agent starts nothing here.
+  MPI_Comm agreements_ = MPI_COMM_NULL;
+  // The communicator that later() returns. Weft carries out nothing on a communicator that was
+  // duplicated without blocking until a persistent operation has been initialised there. All ranks
+  // change to this communicator at the same point of their calls.
   MPI_Comm deferred_step_ = MPI_COMM_NULL;
   std::shared_ptr<Order> order_ = std::make_shared<Order>();
   OneNode one_node_;
@@ -240,7 +243,8 @@ Result<Kept> InternalCommunicator::of(MPI_Comm comm) {
 
 class MpiCollective : public Collective {
  public:
-  // context: of the device whose memory the library may access; nullptr if it accesses none.
+  // context: that of the device whose memory the MPI library may access; nullptr if it accesses
+  // none.
   MpiCollective(Kept internal, Staged staged, Context* context)
       : internal_(std::move(internal)),
         deferred_step_(internal_->later()),
@@ -256,7 +260,7 @@ class MpiCollective : public Collective {
     }
   }
 
-  // Makes the collective persistent. The call is collective.
+  // Initialises the collective's persistent requests. The call is collective.
   Result<bool> become_persistent() {
     const auto comm = internal_->persistent(calls_.front().comm);
     if (!comm) return comm.error();
@@ -265,7 +269,7 @@ class MpiCollective : public Collective {
     for (std::size_t chunk = 0; chunk < calls_.size(); ++chunk) {
       calls_[chunk].comm = *comm;
       const auto made = checked(prepare_by_mpi(calls_[chunk], &requests_[chunk]));
-      // No early return: the other ranks continue with the next chunk.
+      // The loop goes on after an error, since the other ranks continue with the next chunk.
       if (all && !made) all = made;
     }
     return all;
@@ -340,8 +344,8 @@ Operation* watched(ByMpi made, const std::string& why_not) {
 
 Result<Operation*> make_alone(const Call& call, const Kept& internal, Context* context) {
   auto made = stage_by_mpi(call, internal, false, context);
-  // If only this rank fails to enqueue the collective, its next one would match this one on the
-  // other ranks. So no later one may start.
+  // No later collective may start if only this rank has failed to enqueue this one: its next one
+  // would match this one on the other ranks.
   if (!made) internal->order()->break_next();
   return made ? Result<Operation*>(watched(std::move(*made), "it is not persistent"))
               : made.error();
@@ -367,7 +371,8 @@ Result<Operation*> make_together(const Call& call, const Kept& internal,
   if (all) {
     all = internal->all_have(made->collective->become_persistent());
     if (!all)
-      // Later collectives would match the ones that some ranks have initialised.
+      // No later collective may start, since it would match the one that some ranks have
+      // initialised.
       internal->order()->break_next();
   }
   if (all) return watched(std::move(*made), why_not);
@@ -375,7 +380,8 @@ Result<Operation*> make_together(const Call& call, const Kept& internal,
   return all.error();
 }
 
-// Checks this process and the arguments. Returns the context that the collective needs.
+// Checks this process and the arguments. Returns the context of the device that the collective
+// needs.
 Result<Context*> context_for(const Call& call, const Kept& internal,
                              const weft_gpu_request* request) {
   const auto mine = runtime();
@@ -390,8 +396,8 @@ Result<Context*> context_for(const Call& call, const Kept& internal,
   return context;
 }
 
-// Returns the communicator by which ranks agree whether they can continue; it does not depend on
-// whether this rank has a device.
+// Returns the internal communicators of the call's communicator, by which ranks agree whether they
+// can continue. It does not depend on whether this rank has a device.
 Result<Kept> internal_of(const Call& call) {
   if (const auto good = check_mpi(); !good) return good.error();
   int between_groups = 0;
@@ -402,7 +408,7 @@ Result<Kept> internal_of(const Call& call) {
   return InternalCommunicator::of(call.comm);
 }
 
-// Allows this thread to call MPI, which may call CUDA, during a capture.
+// Allows this thread to call MPI, which may call CUDA, during a stream capture.
 void leave_capture(std::optional<OutsideCapture>* outside) {
   if (const auto found = driver()) outside->emplace(**found);
 }
@@ -440,14 +446,14 @@ int enqueue(const Call& call, weft_gpu_stream stream, weft_gpu_request* request)
   auto context = context_for(call, *internal, request);
   const auto status = capture_status(stream);
   if (context && !status) context = status.error();
-  // The streams of all ranks are captured alike.
+  // The answer is equal on all ranks, since all capture their streams or none does.
   const bool captures = status && *status != kNotCapturing;
   if (context && captures && *status == kCaptureBroken) {
     context = Error{"the stream's capture has been invalidated by an earlier call"};
   }
   if (!context && !captures) {
-    // A wrong argument (an error with an MPI code) is rejected on all ranks. After any other error
-    // the other ranks have enqueued the collective.
+    // All ranks reject a wrong argument (an error with an MPI code). After any other error the
+    // other ranks have enqueued the collective, so no later one may start here.
     if (context.error().mpi_code == 0) (*internal)->order()->break_next();
     return failed(context.error());
   }
@@ -478,8 +484,8 @@ int code_of(const weft::Result<bool>& result) {
 
 extern "C" {
 
-// Weft calls this before its own end if it is preloaded; otherwise the wrapper of MPI_Finalize
-// below does.
+// Ends Weft's collectives in streams. If Weft is preloaded it calls this before its own end;
+// otherwise the wrapper of MPI_Finalize below does.
 WEFT_GPU_API void weft_gpu_finalize(void) {
   end(std::chrono::seconds(1));
 }

@@ -8,7 +8,8 @@
 
 namespace weft::gpu {
 
-// Return an MPI error code; weft_gpu_error() then returns the message.
+// These functions carry the call out in a stream. They return an MPI error code; weft_gpu_error()
+// then returns the message.
 int enqueue(const Call& call, weft_gpu_stream stream, weft_gpu_request* request);
 int prepare(const Call& call, weft_gpu_request* request);
 

@@ -9,9 +9,10 @@
 namespace weft::gpu {
 namespace {
 
-// A rank's contribution to the decision, exchanged as plain bytes.
+// A rank's contribution to the decision whether one kernel carries a collective out; exchanged as
+// plain bytes.
 struct Vote {
-  std::uint32_t spots = 0;  // bit mask of the free spots; 0: the rank refuses
+  std::uint32_t spots = 0;  // bit mask of the free spots (gpu/one_kernel.h); 0: the rank refuses
   char why_not[200] = "";
 };
 
@@ -39,8 +40,8 @@ Result<std::vector<Message>> all_of(const Message& mine, MPI_Comm comm) {
   return all;
 }
 
-// Returns the bit mask of spots that are free on all ranks. If there are none, `why_not` gives the
-// reason.
+// Returns the bit mask of the spots (memory for one operation) that are free on all ranks. If there
+// are none, `why_not` gives the reason.
 Result<std::uint32_t> agreed(const Vote& mine, MPI_Comm comm, std::string* why_not) {
   const auto all = all_of(mine, comm);
   if (!all) return all.error();
@@ -52,7 +53,7 @@ Result<std::uint32_t> agreed(const Vote& mine, MPI_Comm comm, std::string* why_n
     if ((*all)[rank].spots != 0) continue;
     if ((*all)[rank].why_not[0] == '\0') continue;  // all of its spots are in use
     const std::string said = (*all)[rank].why_not;
-    // The reason comes from an Offer that all ranks have seen.
+    // The text names a rank already if it comes from an Offer, which all ranks have seen.
     const bool names_a_rank = said.rfind("rank ", 0) == 0;
     *why_not = names_a_rank ? said : "rank " + std::to_string(rank) + ": " + said;
     break;
@@ -60,7 +61,7 @@ Result<std::uint32_t> agreed(const Vote& mine, MPI_Comm comm, std::string* why_n
   return spots;
 }
 
-// Returns the bytes per rank, which all ranks know; 0 if no kernel supports this call. The result
+// Returns the number of bytes per rank, which all ranks know; 0 if no kernel supports this call. It
 // may exceed an int.
 std::int64_t bytes_of(const Call& call) {
   if (call.kind != Kind::allreduce && call.kind != Kind::allgather && call.kind != Kind::bcast) {
@@ -80,7 +81,8 @@ bool is_dense(MPI_Datatype type) {
   return size == extent && begin == 0 && true_begin == 0 && true_extent == size;
 }
 
-// Describes this rank's part of the call. An error says why its kernel cannot carry it out.
+// Describes this rank's part of the call for its kernel. An error says why the kernel cannot carry
+// it out.
 Result<OneKernelCall> described(const Call& call, const Context& context, MPI_Comm comm) {
   using What = OneKernelCall::What;
   const bool in_place = call.sendbuf == MPI_IN_PLACE;
@@ -130,7 +132,8 @@ void OneNode::forget() {
   if (peers_) new std::shared_ptr<Peers>(std::move(peers_));  // kept until the process ends
 }
 
-// How far a rank gets here depends only on facts that all ranks share.
+// Finds out whether the ranks are on one node, and how many bytes per rank one kernel may carry
+// out. Each step is reached by all ranks or none, since that depends only on facts that they share.
 Result<bool> OneNode::gather(MPI_Comm comm, const Options& options) {
   int ranks = 1, beside = 0;
   MPI_Comm_size(comm, &ranks);
@@ -169,7 +172,8 @@ Result<bool> OneNode::meet(Context* context, const Options& options) {
   return true;
 }
 
-// Returns the bit mask of spots that are free on all ranks.
+// Returns the bit mask of the spots (memory for one operation) that are free on all ranks; 0, with
+// the reason in `why_not`, if MPI must carry out the call.
 Result<std::uint32_t> OneNode::vote(const Result<OneKernelCall>& mine, const Result<Holdings>& held,
                                     const Context* context, std::string* why_not) {
   Vote vote;

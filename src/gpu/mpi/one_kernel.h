@@ -25,8 +25,8 @@ class OneNode {
   OneNode(const OneNode&) = delete;
   OneNode& operator=(const OneNode&) = delete;
 
-  // Returns nullptr if MPI carries out the call; `why_not` then gives the reason. The call is
-  // collective.
+  // Decides about a call. Returns the operation if one kernel carries it out; nullptr if MPI does,
+  // with the reason in `why_not`. The call is collective.
   Result<Operation*> decide(const Call& call, Context* context, Runtime* runtime,
                             std::string* why_not);
   // Drops the state after MPI_Finalize, when the communicator is gone and the device may be, too.
@@ -38,11 +38,11 @@ class OneNode {
   Result<std::uint32_t> vote(const Result<OneKernelCall>& mine, const Result<Holdings>& held,
                              const Context* context, std::string* why_not);
 
-  MPI_Comm comm_ = MPI_COMM_NULL;  // the ranks of this node, for internal collectives
-  // The limit in bytes per rank: the minimum over all ranks.
+  MPI_Comm comm_ = MPI_COMM_NULL;  // communicator of this node's ranks, for internal collectives
+  // Most bytes per rank that one kernel carries out: the minimum over all ranks' settings.
   std::uint64_t most_bytes_ = ~std::uint64_t{};
   bool met_ = false;
-  std::string why_never_;  // reason why no kernel is ever used; empty if peers_ exist
+  std::string why_never_;  // reason why one kernel is never used; empty if peers_ exist
   std::shared_ptr<Peers> peers_;
 };
 

@@ -17,7 +17,7 @@ struct Group {
 
 Group group_of(const Call& call);
 
-// Return the number of blocks that this rank sends or receives, one per peer.
+// Return the number of blocks that this rank sends, or that it receives; there is one per peer.
 int senders_blocks(const Call& call, const Group& group);
 int receivers_blocks(const Call& call, const Group& group);
 
@@ -25,7 +25,8 @@ struct Side {
   const void* buffer;
   Numbers counts, displacements;
   MPI_Datatype type;
-  // Datatype per rank; displacements are then in bytes; nullptr if `type` holds for all.
+  // Datatype of each rank's block, in which case displacements are in bytes; nullptr if `type`
+  // holds for all.
   const MPI_Datatype* types;
 };
 
@@ -42,7 +43,7 @@ Measures measures_of(MPI_Datatype type);
 // Returns whether the call changes the receive buffer on this rank.
 bool is_changed(const Call& call, const Group& group);
 
-// Rounds up to the alignment of the second buffer in pinned memory.
+// Rounds bytes up to the alignment that the second buffer in pinned memory needs.
 inline std::int64_t aligned(std::int64_t bytes) {
   constexpr std::int64_t kAlignment = 128;
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;

@@ -34,7 +34,7 @@ Result<std::vector<Block>> blocks_of(const Side& side, int count) {
   return blocks;
 }
 
-// Merges adjacent and overlapping ranges.
+// Returns the ranges with adjacent and overlapping ones merged.
 std::vector<Block> joined(std::vector<Block> blocks) {
   std::sort(blocks.begin(), blocks.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
   std::vector<Block> all;
@@ -56,7 +56,7 @@ std::int64_t span_of(const std::vector<Block>& blocks) {
 struct Copied {
   std::vector<Block> blocks;
   Address device = 0;
-  std::byte* host = nullptr;  // host address that stands for the buffer's address
+  std::byte* host = nullptr;  // host address that the call uses in place of the buffer's
 
   void add(std::vector<Copy>* copies) const {
     for (const Block& one : blocks) {
@@ -78,7 +78,8 @@ Result<Copied> copied(const Driver& driver, const Side& side, int blocks) {
   return made;
 }
 
-// Converts the counts or displacements of a call to ints. is_used: MPI reads them on this rank.
+// Converts the counts or displacements of a call to ints. Returns an error if one is too large.
+// is_used: whether MPI reads them on this rank.
 Result<bool> narrow(Numbers* numbers, int count, bool is_used, KeptArrays* kept) {
   const bool is_array = numbers->is_array();
   if (!is_used && is_array) return true;
@@ -100,8 +101,8 @@ Result<bool> narrow(Numbers* numbers, int count, bool is_used, KeptArrays* kept)
   return true;
 }
 
-// Changes the call to a function with int counts if the MPI library has no other. Must follow
-// keep_arrays() with equal numbers of blocks.
+// Replaces a function with MPI_Count arguments by that with int counts if the MPI library has no
+// other. Must follow keep_arrays() with equal numbers of blocks.
 Result<bool> make_known(Call* call, const Group& group, int sends, int recvs, KeptArrays* kept) {
   const CallId ints = with_ints(call->kind);
   if (call->form == ints || has_large_counts()) return true;
@@ -110,16 +111,16 @@ Result<bool> make_known(Call* call, const Group& group, int sends, int recvs, Ke
   const bool received = call->recvbuf != MPI_IN_PLACE && receivers_blocks(*call, group) > 0;
   auto good = narrow(&call->sendcounts, sends, sent, kept);
   if (good) good = narrow(&call->recvcounts, recvs, received, kept);
-  // Its displacements are of type MPI_Aint.
+  // The displacements of this function are of type MPI_Aint in both forms.
   if (call->kind == Kind::neighbor_alltoallw) return good;
   if (good) good = narrow(&call->senddispls, sends, sent, kept);
   if (good) good = narrow(&call->recvdispls, recvs, received, kept);
   return good;
 }
 
-// Duplicates the call's datatypes; arguments that MPI ignores need not be datatypes. Must follow
-// keep_arrays(). Datatypes passed to a user-defined operator stay the user's own, since it may
-// compare handles.
+// Replaces the call's datatypes by duplicates; arguments that MPI ignores need not be datatypes.
+// Must follow keep_arrays(). Datatypes that a user-defined operator gets stay the user's own, since
+// the operator may compare handles.
 void keep_types(Call* call, const Group& group, KeptTypes* kept) {
   if (reduces(call->kind)) return;
   const auto keep_side = [kept](const void* buffer, int blocks, MPI_Datatype* type,
@@ -154,7 +155,8 @@ MPI_Datatype KeptTypes::keep(MPI_Datatype type) {
 
 namespace {
 
-// Stages the call as one chunk. If a buffer has gaps, only its blocks are copied.
+// Prepares the call as a single chunk (staging.h). If a buffer has gaps, only its blocks are
+// copied.
 Result<Staged> stage_whole(const Call& given, const Group& group, Context* context, bool copies) {
   Call call = given;
   const bool in_place = call.sendbuf == MPI_IN_PLACE || call.recvbuf == MPI_IN_PLACE;
@@ -201,7 +203,8 @@ Result<Staged> stage_whole(const Call& given, const Group& group, Context* conte
 
   Chunk chunk;
   from.add(&chunk.in);
-  // The block of a missing neighbour, such as at the end of a line, stays unchanged.
+  // The receive buffer is copied to the host first if it holds input, or a block that stays
+  // unchanged, such as that of a missing neighbour at the end of a line.
   if (in_place || bcast_root || is_neighborhood(call.kind)) to.add(&chunk.in);
   if (is_changed(call, group)) to.add(&chunk.out);
   staged.chunks.push_back(std::move(chunk));

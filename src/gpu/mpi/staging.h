@@ -23,7 +23,7 @@ class KeptTypes {
   KeptTypes& operator=(KeptTypes&&) = delete;
   ~KeptTypes();
 
-  // Predefined datatypes are not duplicated.
+  // Returns a duplicate of the datatype; a predefined datatype itself, since it is not duplicated.
   MPI_Datatype keep(MPI_Datatype type);
 
  private:
@@ -36,14 +36,15 @@ struct Staged {
 
   std::vector<Call> calls;  // one per chunk
   std::vector<Chunk> chunks;
-  std::size_t buffers = 0;  // argument `buffers` of Runtime::add
+  std::size_t buffers = 0;  // number of pinned buffers that chunks share (Runtime::add)
   ByProcessor by_processor;
   KeptArrays arrays;  // counts and displacements that the calls use
   KeptTypes types;    // datatypes that the calls use
   Pinned pinned;
 };
 
-// copies: the MPI library cannot access device memory on any rank.
+// Prepares a call for the MPI library. copies: whether data must be copied, since the library
+// cannot access device memory on any rank.
 Result<Staged> stage(const Call& call, Context* context, bool copies);
 
 }  // namespace weft::gpu
