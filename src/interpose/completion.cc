@@ -90,8 +90,7 @@ class Completion {
   int finish_array(int code, MPI_Status* statuses, const int* indices, int count);
 
  private:
-  void bring_back();  // copies the handles that the library has changed in hidden_ to the
-                      // application's array
+  void bring_back();  // copies changed handles of hidden_ to the application's array
   void completed_at(int index, MPI_Status* status, bool partly);
   void count_wait(std::int64_t ended_ns);
   void observe_completed();
@@ -100,11 +99,9 @@ class Completion {
   Runtime& runtime_;
   const CallId id_;
   const std::span<MPI_Request> requests_;
-  const std::vector<MPI_Request> before_;  // the handles before the call, since the library sets
-                                           // completed ones to null
-  std::vector<MPI_Request> hidden_;     // the list that the library gets, without Weft's persistent
-                                        // requests; empty if there are no such requests
-  std::vector<std::size_t> hidden_at_;  // indices of hidden_ requests in requests_
+  const std::vector<MPI_Request> before_;  // the handles before the library sets some to null
+  std::vector<MPI_Request> hidden_;        // the library's list, without Weft's persistent requests
+  std::vector<std::size_t> hidden_at_;     // indices of hidden_ requests in requests_
   std::vector<Ours> ours_;
   std::int64_t began_ns_ = 0;
 };
