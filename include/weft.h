@@ -42,7 +42,8 @@ typedef struct weft_rows {
  * IPDPS 2015): in every iteration each rank sends some rows of `from` to, and receives rows into
  * `to` from, an irregular set of partners, the same ones each time. All is arranged here, once: one
  * message per partner, without a copy where its rows are consecutive, receives before sends, the
- * largest message first. Collective over `comm`.
+ * largest message first; or, where that was measured to be faster, one message from node to node.
+ * Collective over `comm`, as MPI_Neighbor_alltoallw_init, but without a topology.
  *
  *   from, to     the two matrices; no row that is received may be sent in the same exchange
  *   sent         `sends` lists; `received`: `receives` lists. The rows that a rank sends to another

@@ -41,7 +41,7 @@ bool needs_domains(Needs needs) {
 }
 
 bool needs_nodes(Needs needs) {
-  return needs == Needs::nodes || needs == Needs::nodes_in_order || needs == Needs::nodes_leaders;
+  return needs >= Needs::nodes;
 }
 
 bool needs_memory(Needs needs) {
@@ -106,6 +106,8 @@ bool applies(const Algorithm& algorithm, const Shape& shape) {
       return in_memory_of_nodes(shape) && shape.nodes->are_in_order();
     case Needs::nodes_leaders:
       return in_memory_of_nodes(shape) && shape.has_leaders;
+    case Needs::nodes_edges:
+      return in_memory_of_nodes(shape) && shape.edges;
   }
   return false;
 }

@@ -28,6 +28,7 @@ enum class Needs : std::uint8_t {
   nodes,
   nodes_in_order,  // like `nodes`, but the ranks of each node must be consecutive for any operator
   nodes_leaders,   // like `nodes`, but Shape::has_leaders must hold
+  nodes_edges,     // like `nodes`, but Shape::edges must be known
 };
 
 struct Algorithm {

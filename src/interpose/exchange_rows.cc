@@ -11,9 +11,7 @@
 #include "runtime/comm/communicators.h"
 #include "runtime/job/runtime.h"
 #include "runtime/request/freed_later.h"
-#include "runtime/request/persistent.h"
-#include "runtime/request/requests.h"
-#include "select/selector.h"
+#include "runtime/start/initialise.h"
 
 #define WEFT_API __attribute__((visibility("default")))
 #include "weft.h"
@@ -99,32 +97,25 @@ Call call_of(const void* from, const Side& sent, void* to, const Side& received,
   return call;
 }
 
-int initialise_exchange(Runtime& runtime, const void* from, const Side& sent, void* to,
-                        const Side& received, MPI_Comm comm, MPI_Request* request) {
+int refused(MPI_Comm comm, int code) {
+  library_calls.Comm_call_errhandler(comm, code);
+  return code;
+}
+
+int initialise(Runtime& runtime, const void* from, const Side& sent, void* to, const Side& received,
+               MPI_Comm comm, MPI_Request* request) {
   const auto communicator = Communicators::own().find_or_make(comm);
-  if (!communicator) return MPI_ERR_COMM;
-  if (!communicator->has_tag_left()) return MPI_ERR_OTHER;
-  communicator->retain_for_request();
+  if (!communicator) return refused(comm, MPI_ERR_COMM);
+  if (!communicator->has_tag_left()) return refused(comm, MPI_ERR_OTHER);
   // The partners take the place of the communicator's topology; the communicator needs none.
   Communicator partners(comm, InternalCommunicator{comm}, communicator->rank, communicator->size);
   partners.neighbors = Neighbors{received.partners, sent.partners};
+  partners.nodes = communicator->nodes;
   const Call call = call_of(from, sent, to, received, comm);
-  const Shape shape = shape_of(call, partners);
-  auto schedule = std::make_shared<const Schedule>(build(replayed_algorithm(shape), shape));
-  const Engine asked = engine_for(runtime, *communicator);
-  const bool threads =
-      runtime.threads_allowed() && asked != Engine::native && asked != Engine::function;
-  auto operation = std::make_shared<PersistentOperation>(
-      CallId::Neighbor_alltoallw_init, call, communicator, schedule, nullptr,
-      communicator->tags.of_persistent(communicator->initialised.fetch_add(1)),
-      threads ? Engine::thread : Engine::function);
-  for (const auto& side : {sent.owned, received.owned})
-    for (const auto& type : side) operation->keep(type);
-  const int code = operation->has_memory() ? operation->make_request() : MPI_ERR_NO_MEM;
-  if (code != MPI_SUCCESS) return code;
-  *request = operation->request();
-  Requests::own().add(std::move(operation));
-  return MPI_SUCCESS;
+  KeptForRequest types(sent.owned.begin(), sent.owned.end());
+  types.insert(types.end(), received.owned.begin(), received.owned.end());
+  return initialise_exchange(runtime, call, shape_of(call, partners), *communicator, types,
+                             request);
 }
 
 int exchange_rows_init(Runtime& runtime, const void* from, const Lists& sent, void* to,
@@ -137,10 +128,8 @@ int exchange_rows_init(Runtime& runtime, const void* from, const Lists& sent, vo
   if (code = check(sent, ranks); code == MPI_SUCCESS) code = check(received, ranks);
   if (code == MPI_SUCCESS) code = sends.set_up(sent, row);
   if (code == MPI_SUCCESS) code = receives.set_up(received, row);
-  if (code == MPI_SUCCESS)
-    code = initialise_exchange(runtime, from, sends, to, receives, comm, request);
-  if (code != MPI_SUCCESS) library_calls.Comm_call_errhandler(comm, code);
-  return code;
+  if (code != MPI_SUCCESS) return refused(comm, code);
+  return initialise(runtime, from, sends, to, receives, comm, request);
 }
 
 }  // namespace

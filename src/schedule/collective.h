@@ -13,6 +13,8 @@
 
 namespace weft {
 
+struct NodeEdges;
+
 // Describes `count` elements of a datatype; all other fields are in bytes. In a buffer with one
 // block per peer, `count` is that of one block.
 struct Layout {
@@ -80,6 +82,9 @@ struct Shape {
   // between two ranks match in the order of their blocks.
   std::vector<int> destinations;
   std::vector<int> sources;
+  // Describes the edges of a neighbourhood on this node, if the ranks of each node have told each
+  // other. Either all ranks have this or none; it is the same on all ranks of a node.
+  std::shared_ptr<const NodeEdges> edges;
   // True if this rank's data are packed bytes, which the layouts describe, although the call's
   // datatypes have gaps.
   bool packed = false;

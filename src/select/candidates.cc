@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "coll/algorithm_names.h"
+#include "schedule/node_edges.h"
 #include "select/selector.h"
 
 namespace weft {
@@ -93,7 +94,9 @@ std::vector<Tuning> tunings_of_tree(const Algorithm& algorithm, const Shape& sha
 }
 
 // Returns the tunings to compare: chunk sizes for long data, and radices of trees for short data.
+// Neighbourhoods have nothing to tune.
 std::vector<Tuning> tunings_of(const Algorithm& algorithm, const Shape& shape) {
+  if (is_neighborhood(shape.kind)) return {Tuning{}};
   const bool is_short =
       *agreed_bytes(shape) <= *std::min_element(kChunkBytes.begin(), kChunkBytes.end());
   if (is_short && is_tree(algorithm)) return tunings_of_tree(algorithm, shape);
@@ -110,9 +113,32 @@ int rank_in_company(const Nodes& nodes) {
   return nodes.ranks(node).front();
 }
 
+std::vector<Block> in_a_row(const std::vector<Edge>& edges, Unit unit) {
+  std::vector<Block> blocks;
+  std::int64_t offset = 0;
+  for (const Edge& edge : edges) {
+    blocks.push_back({edge.bytes, offset, unit});
+    offset += edge.bytes;
+  }
+  return blocks;
+}
+
+// Returns the call with as many bytes for each neighbour.
+Shape neighborhood_on_trial(const Shape& shape) {
+  const NodeEdges::OfRank own = edges_of(shape);
+  Shape trial = shape;
+  trial.types.clear();
+  trial.send = trial.recv = Layout{};
+  trial.send_blocks = in_a_row(own.out, Unit::send);
+  trial.recv_blocks = in_a_row(own.in, Unit::recv);
+  for (const Edge& edge : own.out) trial.send.count = std::max(trial.send.count, edge.bytes);
+  return trial;
+}
+
 }  // namespace
 
 Shape shape_on_trial(const Shape& shape) {
+  if (is_neighborhood(shape.kind)) return neighborhood_on_trial(shape);
   Shape trial = shape;
   trial.in_place = false;
   if (shape.kind == Kind::barrier) return trial;
@@ -173,6 +199,7 @@ const Schedule* Candidates::schedule(std::size_t number) {
 }
 
 bool Candidates::is_new(const Candidate& candidate, const Schedule& schedule) {
+  if (is_neighborhood(shape_.kind)) return true;
   const auto& [algorithm, tuning] = candidate;
   const Looks looks{algorithm, tuning.radix, tuning.radix_across, node_bytes(candidate, schedule)};
   if (std::find(seen_.begin(), seen_.end(), looks) != seen_.end()) return false;

@@ -27,7 +27,7 @@ inline constexpr std::array<std::int64_t, 3> kChunkBytes = {Tuning{}.chunk_bytes
 
 // Returns the call to be measured: `shape` itself if it is short, otherwise the same call with
 // shorter blocks, counted in bytes except in reductions. Requires that all ranks know the size of
-// the data (agreed_bytes).
+// the data (bytes_of_all). Neighbourhoods whose edges are known are short.
 Shape shape_on_trial(const Shape& shape);
 
 // The candidates for a call. On one node they are the algorithms that use the node's memory. All

@@ -5,6 +5,8 @@
 #include <map>
 #include <numeric>
 
+#include "schedule/node_edges.h"
+
 namespace weft::test {
 namespace {
 
@@ -403,6 +405,20 @@ RankLayout layout_of_rank(const Call& call, int rank) {
   describe_layouts(call, result, shape);
   if (is_irregular(shape.kind)) describe_blocks(result, shape);
   return result;
+}
+
+std::vector<Shape> shapes_of(const Call& call) {
+  std::vector<Shape> shapes;
+  for (int rank = 0; rank < call.size; ++rank) shapes.push_back(layout_of_rank(call, rank).shape);
+  const bool need_edges = call.algorithm && call.algorithm->needs == Needs::nodes_edges;
+  if (need_edges && shapes[0].nodes) tell_edges(shapes);
+  return shapes;
+}
+
+Shape shape_of(const Call& call, int rank) {
+  const bool needs_edges = call.algorithm && call.algorithm->needs == Needs::nodes_edges;
+  return needs_edges ? shapes_of(call)[static_cast<std::size_t>(rank)]
+                     : layout_of_rank(call, rank).shape;
 }
 
 }  // namespace weft::test

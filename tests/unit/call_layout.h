@@ -64,9 +64,9 @@ struct RankLayout {
 bool has_root(Kind kind);
 bool has_in_place(Kind kind);
 
+// Without Shape::edges, which shapes_of() and shape_of() set if the algorithm needs them.
 RankLayout layout_of_rank(const Call& call, int rank);
-inline Shape shape_of(const Call& call, int rank) {
-  return layout_of_rank(call, rank).shape;
-}
+std::vector<Shape> shapes_of(const Call& call);
+Shape shape_of(const Call& call, int rank);
 
 }  // namespace weft::test

@@ -2,7 +2,10 @@
 // say.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "log2_up.h"
@@ -144,6 +147,60 @@ TEST(Cost, HierarchicalBarrierSendsFromLeadersOnly) {
   }
 }
 
+bool gives_one_block(Kind kind) {
+  return kind == Kind::neighbor_allgather || kind == Kind::neighbor_allgatherv;
+}
+
+// What a neighbourhood has to send between nodes: pairs of nodes, pairs of a rank and a node, and
+// bytes. A block for several neighbours counts once for each node.
+struct Crossing {
+  std::set<std::pair<int, int>> from_node, from_rank;
+  std::int64_t bytes = 0;
+};
+
+Crossing crossing(const std::vector<Shape>& shapes) {
+  Crossing sum;
+  const Nodes& nodes = *shapes[0].nodes;
+  for (const Shape& shape : shapes)
+    for (int i = 0; i < static_cast<int>(shape.destinations.size()); ++i) {
+      const int to = shape.destinations[static_cast<std::size_t>(i)];
+      const std::int64_t bytes = payload_bytes(shape, outgoing(shape, i));
+      if (to < 0 || bytes == 0 || nodes.of(to) == nodes.of(shape.rank)) continue;
+      sum.from_node.insert({nodes.of(shape.rank), nodes.of(to)});
+      const bool is_new = sum.from_rank.insert({shape.rank, nodes.of(to)}).second;
+      if (is_new || !gives_one_block(shape.kind)) sum.bytes += bytes;
+    }
+  return sum;
+}
+
+TEST(Cost, JoinedNeighborsSendOneMessageFromNodeToNode) {
+  for (const Map& map : kMaps)
+    for (const Graph graph : {Graph::grid, Graph::random})
+      for (const Algorithm& algorithm : algorithms()) {
+        if (algorithm.needs != Needs::nodes_edges) continue;
+        Call call = hierarchical_call(algorithm.kind, map.ranks, map.placing, 10, algorithm.name);
+        call.graph = graph;
+        const std::vector<Schedule> all = build_all(call);
+        const Traffic sent = traffic(all, *all[0].shape.nodes);
+        const Crossing least = crossing(shapes_of(call));
+        const bool whole_nodes = std::string(algorithm.name) == "joined";
+        const auto messages = whole_nodes ? least.from_node.size() : least.from_rank.size();
+        EXPECT_EQ(sent.messages, static_cast<std::int64_t>(messages)) << call.text();
+        EXPECT_EQ(sent.bytes, least.bytes) << call.text();
+        EXPECT_EQ(sent.messages_inside, 0) << call.text();
+      }
+}
+
+// The messages of a node are shared out among its ranks.
+TEST(Cost, JoinedNeighborsHaveALeaderForEachOtherNode) {
+  Call call = hierarchical_call(Kind::neighbor_alltoall, 9, Placing::threes, 10, "joined");
+  call.graph = Graph::ring;
+  for (const Schedule& s : build_all(call))
+    EXPECT_LE(std::count_if(s.steps.begin(), s.steps.end(),
+                            [](const Step& step) { return step.kind == StepKind::send; }),
+              1);
+}
+
 // A chunk goes between the nodes while the next one is summed up in the node.
 TEST(Cost, HierarchicalReductionsArePipelined) {
   for (const Kind kind : {Kind::reduce, Kind::allreduce}) {
@@ -171,7 +228,7 @@ TEST(Cost, HierarchicalIsTakenWhereItSavesTraffic) {
   for (const Map& map : kMaps)
     for (const std::int64_t count : {1, 300, 3'000, 30'000, 300'000})
       for (const Algorithm& algorithm : algorithms()) {
-        if (!needs_nodes(algorithm.needs)) continue;
+        if (!needs_nodes(algorithm.needs) || is_neighborhood(algorithm.kind)) continue;
         Call call = hierarchical_call(algorithm.kind, map.ranks, map.placing, count);
         Shape shape = shape_of(call, 0);
         if (&default_algorithm(shape) != &algorithm) continue;

@@ -8,8 +8,8 @@ namespace weft::test {
 
 std::vector<Schedule> build_all(const Call& call) {
   std::vector<Schedule> schedules;
-  for (int rank = 0; rank < call.size; ++rank)
-    schedules.push_back(build(*call.algorithm, shape_of(call, rank), call.tuning));
+  for (const Shape& shape : shapes_of(call))
+    schedules.push_back(build(*call.algorithm, shape, call.tuning));
   return schedules;
 }
 

@@ -9,6 +9,7 @@
 #include "coll/algorithm.h"
 #include "example.h"
 #include "rule.h"
+#include "schedule/node_edges.h"
 #include "schedule/verify.h"
 #include "size.h"
 
@@ -72,8 +73,9 @@ int list_algorithms() {
                                    "several NUMA domains and commutative operators only",
                                    "several nodes with several ranks",
                                    "several nodes with consecutive ranks",
-                                   "several nodes with as many ranks each"};
-  static_assert(std::size(needs) == static_cast<std::size_t>(Needs::nodes_leaders) + 1);
+                                   "several nodes with as many ranks each",
+                                   "several nodes with several ranks, persistent only"};
+  static_assert(std::size(needs) == static_cast<std::size_t>(Needs::nodes_edges) + 1);
   for (const Algorithm& algorithm : algorithms()) {
     std::printf("%-20s %-19s %s%s%s\n", kind_name(algorithm.kind), algorithm.name, algorithm.source,
                 algorithm.needs == Needs::nothing ? "" : "; ",
@@ -119,13 +121,22 @@ bool only_the_root_is_in_place(Kind kind) {
   return kind == Kind::reduce || (kind >= Kind::gather && kind <= Kind::scatterv);
 }
 
-std::vector<Schedule> build_all(const Algorithm& algorithm, Shape shape, bool in_place, int split) {
-  std::vector<Schedule> schedules;
+std::vector<Shape> shapes_of_all(Shape shape, bool in_place) {
+  std::vector<Shape> shapes;
   for (shape.rank = 0; shape.rank < shape.size; ++shape.rank) {
     const bool can_be = !only_the_root_is_in_place(shape.kind) || shape.rank == shape.root;
     shape.in_place = in_place && can_be && !is_neighborhood(shape.kind);
-    schedules.push_back(build(algorithm, example_of(shape), {.split_levels = split}));
+    shapes.push_back(example_of(shape));
   }
+  if (shape.nodes && is_neighborhood(shape.kind)) tell_edges(shapes);
+  return shapes;
+}
+
+std::vector<Schedule> build_all(const Algorithm& algorithm, const std::vector<Shape>& shapes,
+                                int split) {
+  std::vector<Schedule> schedules;
+  for (const Shape& shape : shapes)
+    schedules.push_back(build(algorithm, shape, {.split_levels = split}));
   return schedules;
 }
 
@@ -170,20 +181,22 @@ int run(const Options& options) {
     return refuse("--bytes must be a multiple of --element-bytes");
   Shape shape = make_shape(options, *kind, *bytes);
   shape.on_one_node = needs_node(algorithm->needs);
-  if (algorithm->needs == Needs::nodes &&
-      (options.ranks_per_node < 2 || options.ranks_per_node >= options.ranks))
+  const bool over_nodes =
+      algorithm->needs == Needs::nodes || algorithm->needs == Needs::nodes_edges;
+  if (over_nodes && (options.ranks_per_node < 2 || options.ranks_per_node >= options.ranks))
     return refuse("--ranks-per-node must be 2 or more, and less than --ranks");
-  if (algorithm->needs == Needs::nodes)
-    shape.nodes = nodes_of(options.ranks, options.ranks_per_node);
+  if (over_nodes) shape.nodes = nodes_of(options.ranks, options.ranks_per_node);
   if (needs_domains(algorithm->needs) &&
       (options.ranks_per_domain < 1 || options.ranks_per_domain >= options.ranks))
     return refuse("--ranks-per-domain must be 1 or more, and less than --ranks");
   if (needs_domains(algorithm->needs))
     shape.domains = nodes_of(options.ranks, options.ranks_per_domain);
-  if (!applies(*algorithm, shape))
+  const std::vector<Shape> shapes = shapes_of_all(shape, options.in_place);
+  if (algorithm->needs == Needs::nodes_edges && !shapes.front().edges)
+    return refuse(options.algorithm + " needs shorter blocks, which fit the memory of a node");
+  if (!applies(*algorithm, shapes.front()))
     return refuse(options.algorithm + " needs a power of two as --ranks");
-  return print_schedules(build_all(*algorithm, shape, options.in_place, options.split),
-                         options.rank);
+  return print_schedules(build_all(*algorithm, shapes, options.split), options.rank);
 }
 
 }  // namespace

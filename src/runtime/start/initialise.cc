@@ -20,6 +20,7 @@
 #include "runtime/start/schedules.h"
 #include "runtime/trial/native_comparison.h"
 #include "runtime/trial/request_memory.h"
+#include "runtime/trial/told_edges.h"
 #include "runtime/trial/tuning.h"
 
 namespace weft {
@@ -60,8 +61,7 @@ const char* untuned(const Config& config, const Plan& plan) {
   const Shape& shape = plan.schedule->shape;
   const std::string* hint = plan.communicator->hints.algorithm_for(shape.kind);
   if (const char* why = why_settled(config, shape, hint)) return why;
-  if (!agreed_bytes(shape) || is_neighborhood(shape.kind))
-    return "each rank knows its own part only";
+  if (!agreed_bytes(shape) && !shape.edges) return "each rank knows its own part only";
   if (config.init_budget_us == 0) return "there is no budget";
   return reduces(shape.kind) && !plan.kernel ? "the operator may not be tried out" : nullptr;
 }
@@ -72,6 +72,22 @@ void tune(Runtime& runtime, InternalCollective& internal_collective, CallId id, 
     return runtime.summary.planned(plan_by_rule(id, call, *plan.schedule, why));
   plan.use(tuned_schedule(runtime, call, internal_collective, plan.kernel, plan.schedule));
   plan.needs = algorithm_of(*plan.schedule).needs;
+}
+
+// Finds out the edges of this rank's node, which some algorithms need. All ranks then know how long
+// the call is, and engine auto leaves a short one to callers. Collective.
+void find_edges(Runtime& runtime, InternalCollective& internal_collective, Plan& plan) {
+  Shape shape = plan.schedule->shape;
+  const std::string* hint = plan.communicator->hints.algorithm_for(shape.kind);
+  if (!is_neighborhood(shape.kind) || !shape.nodes) return;
+  if (why_settled(runtime.config, shape, hint)) return;
+  shape.edges = told_edges(internal_collective, shape);
+  if (!shape.edges) return;
+  const Algorithm& algorithm = algorithm_for(runtime.config, shape, true, hint);
+  plan.use(std::make_shared<const Schedule>(build(algorithm, shape, plan.schedule->tuning)));
+  plan.needs = algorithm.needs;
+  const bool is_free = engine_for(runtime, *plan.communicator) == Engine::automatic;
+  if (is_free && shape.edges->all_bytes < kWorthAThread_bytes) plan.engine = Engine::function;
 }
 
 bool holds_on_all(InternalCollective& internal_collective, bool value) {
@@ -125,6 +141,7 @@ std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& cal
   InternalCollective internal_collective(runtime, id, c);
   OwnMemory own;
   own.peers = peers_for(internal_collective, call, plan);
+  find_edges(runtime, internal_collective, plan);
   if (!own.peers) tune(runtime, internal_collective, id, call, plan);
   const bool is_open = !own.peers || own.peers->needs_kernel();  // the library may still be chosen
   if (is_open && in_library && is_lost(runtime, internal_collective, call, plan)) {
@@ -156,6 +173,7 @@ std::optional<OwnMemory> settle(Runtime& runtime, CallId id, const Call& call, b
   shape.on_one_node = false;
   shape.nodes = nullptr;
   shape.domains = nullptr;
+  shape.edges = nullptr;
   const Algorithm& by_messages =
       algorithm_for(runtime.config, shape, true, c.hints.algorithm_for(shape.kind));
   plan.use(schedule_for(runtime, c, shape, {plan.engine, &by_messages}));
@@ -188,24 +206,31 @@ Started left_to_library(Runtime& runtime, CallId id, const Call& call, bool in_l
   return taken(code);
 }
 
+// Makes the operation of a settled plan, and its request. kept: lives as long as the operation.
+int initialise_settled(Runtime& runtime, CallId id, const Call& call, const Plan& plan,
+                       OwnMemory memory, const KeptForRequest& kept, MPI_Request* request) {
+  Communicator& communicator = *plan.communicator;
+  if (memory.peers) runtime.summary.direct(id);
+  const int tag = communicator.tags.of_persistent(communicator.initialised.fetch_add(1));
+  auto operation = make_operation<PersistentOperation>(
+      id, call, plan, tag, plan.engine, std::move(memory.node), std::move(memory.peers),
+      std::move(memory.leaders), stays_inline(plan));
+  operation->set_in_memory(plan.is_alone());
+  for (const auto& resource : kept) operation->keep(resource);
+  const int code = give_request(std::move(operation), request);
+  runtime.summary.handled(id, plan.bytes, plan.schedule->node_bytes > 0);
+  return code;
+}
+
 Started initialise_by(Runtime& runtime, CallId id, const Call& call, bool in_library, Plan plan,
                       MPI_Request* request) {
-  Communicator& communicator = *plan.communicator;
-  communicator.retain_for_request();
+  plan.communicator->retain_for_request();
   auto memory = settle(runtime, id, call, in_library, plan);
   if (plan.declined) return declined(*plan.declined);
   if (runtime.in_memory_only() && !memory)
     return left_to_library(runtime, id, call, in_library, Reason::level_kept, request);
   if (!memory) memory.emplace();
-  if (memory->peers) runtime.summary.direct(id);
-  const int tag = communicator.tags.of_persistent(communicator.initialised.fetch_add(1));
-  auto operation = make_operation<PersistentOperation>(
-      id, call, plan, tag, plan.engine, std::move(memory->node), std::move(memory->peers),
-      std::move(memory->leaders), stays_inline(plan));
-  operation->set_in_memory(plan.is_alone());
-  const int code = give_request(std::move(operation), request);
-  runtime.summary.handled(id, plan.bytes, plan.schedule->node_bytes > 0);
-  return taken(code);
+  return taken(initialise_settled(runtime, id, call, plan, std::move(*memory), {}, request));
 }
 
 }  // namespace
@@ -222,6 +247,26 @@ Started initialise(CallId id, const Call& call, bool in_library, MPI_Request* re
     return initialise_by(*runtime, id, call, in_library, *plan, request);
   return left_to_library(*runtime, id, call, in_library, plan ? Reason::crowded : answer.reason,
                          request);
+}
+
+int initialise_exchange(Runtime& runtime, const Call& call, const Shape& shape,
+                        Communicator& communicator, const KeptForRequest& kept,
+                        MPI_Request* request) {
+  constexpr CallId kId = CallId::Neighbor_alltoallw_init;
+  const Algorithm& algorithm = replayed_algorithm(shape);
+  const Engine asked = engine_for(runtime, communicator);
+  const bool threads =
+      runtime.threads_allowed() && asked != Engine::native && asked != Engine::function;
+  Plan plan;
+  plan.communicator = &communicator;
+  plan.engine = threads ? Engine::thread : Engine::function;
+  plan.needs = algorithm.needs;
+  plan.bytes = local_bytes(shape);
+  plan.use(std::make_shared<const Schedule>(build(algorithm, shape)));
+  communicator.retain_for_request();
+  auto memory = settle(runtime, kId, call, true, plan);
+  if (!memory) memory.emplace();
+  return initialise_settled(runtime, kId, call, plan, std::move(*memory), kept, request);
 }
 
 }  // namespace weft

@@ -92,7 +92,8 @@ bool InternalCollective::exchange(const void* own, void* all, std::int64_t bytes
   return carry_out(Kind::allgather, data, call, nullptr);
 }
 
-std::optional<InternalCollective::Words> InternalCollective::greatest(const Words& own) {
+std::optional<InternalCollective::Words> InternalCollective::reduced(const Words& own,
+                                                                     Operator by) {
   Words all{};
   Call call;
   call.sendbuf = own.data();
@@ -100,7 +101,7 @@ std::optional<InternalCollective::Words> InternalCollective::greatest(const Word
   call.sendtype = call.recvtype = handles.int64;
   constexpr std::int64_t kBytes = sizeof(std::int64_t);
   const Layout data{all.size(), kBytes, kBytes, 0, kBytes, true};
-  const Kernel kernel = find_kernel(Element::int64, Operator::max);
+  const Kernel kernel = find_kernel(Element::int64, by);
   if (!carry_out(Kind::allreduce, data, call, kernel)) return std::nullopt;
   return all;
 }

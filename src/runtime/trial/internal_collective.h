@@ -35,7 +35,9 @@ class InternalCollective {
   using Words = std::array<std::int64_t, 7>;
   // Returns the maximum of each word over all ranks; nullopt if ranks have called different
   // functions. It is cheaper than exchange() for many ranks.
-  std::optional<Words> greatest(const Words& own);
+  std::optional<Words> greatest(const Words& own) { return reduced(own, Operator::max); }
+  // Returns the sum of each word over all ranks, also if ranks have called different functions.
+  std::optional<Words> sum(const Words& own) { return reduced(own, Operator::sum); }
 
   // Returns the ranks' values, indexed by rank; nullopt if ranks have called different functions.
   template <class Said>
@@ -52,6 +54,7 @@ class InternalCollective {
   bool carry_out_directly(const Schedule& schedule, const Call& call, Kernel kernel);
   bool carry_out_by_messages(const Schedule& schedule, const Call& call, Kernel kernel);
   bool exchange(const void* own, void* all, std::int64_t bytes);
+  std::optional<Words> reduced(const Words& own, Operator by);
   // Carries out a collective of `count` elements or bytes between all ranks. kernel: for
   // reductions.
   bool carry_out(Kind kind, const Layout& data, Call call, Kernel kernel);

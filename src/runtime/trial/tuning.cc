@@ -10,6 +10,7 @@
 #include "library/handles.h"
 #include "runtime/job/runtime.h"
 #include "runtime/trial/call_on_trial.h"
+#include "schedule/node_edges.h"
 #include "select/candidates.h"
 #include "select/trials.h"
 #include "transport/mpi/kernels.h"
@@ -78,6 +79,7 @@ class Tuner {
     std::string words = std::to_string(shape_.size) + " ranks";
     if (shape_.domains) words += " in " + std::to_string(shape_.domains->count()) + " domains";
     if (shape_.nodes) words += " on " + layout_words(*shape_.nodes);
+    if (shape_.edges) words += ", " + std::to_string(shape_.edges->all_edges) + " edges";
     if (!shape_.nodes && !shape_.on_one_node)
       words += runtime_.config.node_memory ? " on as many nodes" : " by messages";
     return words;
@@ -206,7 +208,7 @@ class Tuner {
             {candidates[i].algorithm->name, candidates[i].tuning, trials.least_ns(i)});
     chosen_ = best;
     record_.source = Source::measured;
-    record_.trial_bytes = agreed_bytes(on_trial).value_or(0);
+    record_.trial_bytes = bytes_of_all(on_trial).value_or(0);
     record_.why = best != rule      ? "the fastest"
                   : fastest != rule ? "another is faster, but only in its parts, in a shorter call"
                                     : "nothing is a tenth faster than the rule";
@@ -252,7 +254,7 @@ PlanRecord plan_by_rule(CallId id, const Call& call, const Schedule& schedule,
   PlanRecord record;
   record.why = why;
   record.id = id;
-  record.bytes = agreed_bytes(schedule.shape).value_or(0);
+  record.bytes = bytes_of_all(schedule.shape).value_or(0);
   record.ranks = schedule.shape.size;
   if (reduces(call.kind)) record.operation = reduction_words(call.op, call.recvtype);
   record.plan = {schedule.algorithm, schedule.tuning, {}};

@@ -1,0 +1,101 @@
+// Each rank of a node sends its edges to the node's other ranks, in as many words as the longest
+// list of all ranks takes. Nothing else goes from node to node than two sums.
+#include "runtime/trial/told_edges.h"
+
+#include <vector>
+
+#include "coll/algorithm_names.h"
+#include "library/handles.h"
+
+namespace weft {
+namespace {
+
+using List = std::vector<std::int64_t>;
+
+// More edges of a rank never fit the memory.
+constexpr std::int64_t kMostEdges = kNodeBytesPerRank / kLineBytes;
+
+List listed(const NodeEdges::OfRank& edges) {
+  List list{static_cast<std::int64_t>(edges.out.size()),
+            static_cast<std::int64_t>(edges.in.size())};
+  for (const auto* side : {&edges.out, &edges.in})
+    for (const Edge& edge : *side) list.insert(list.end(), {edge.peer, edge.bytes});
+  return list;
+}
+
+NodeEdges::OfRank edges_in(const std::int64_t* list) {
+  NodeEdges::OfRank edges;
+  edges.out.resize(static_cast<std::size_t>(*list++));
+  edges.in.resize(static_cast<std::size_t>(*list++));
+  for (auto* side : {&edges.out, &edges.in})
+    for (Edge& edge : *side) {
+      edge.peer = static_cast<int>(*list++);
+      edge.bytes = *list++;
+    }
+  return edges;
+}
+
+// Returns the greatest number of words that a rank has to tell, if all ranks make the same call.
+std::optional<std::int64_t> greatest_list(InternalCollective& internal_collective,
+                                          const Shape& shape, std::int64_t words) {
+  const auto kind = static_cast<std::int64_t>(shape.kind);
+  const auto all = internal_collective.greatest({kind, -kind, words});
+  if (!all || (*all)[0] != kind || (*all)[1] != -kind) return std::nullopt;
+  return (*all)[2];
+}
+
+// Exchanges lists of `words` words between the ranks of a node. Returns those of all, by local
+// rank; nothing if a message has failed.
+std::optional<std::vector<List>> exchanged(InternalCollective& internal_collective,
+                                           const Shape& shape, List own, std::int64_t words) {
+  own.resize(static_cast<std::size_t>(words));
+  const Nodes::Ranks here = shape.nodes->ranks(shape.nodes->of(shape.rank));
+  std::vector<List> all(here.size(), own);
+  Shape among;
+  among.kind = Kind::neighbor_allgather;
+  among.rank = shape.rank;
+  among.size = shape.size;
+  for (const int rank : here)
+    if (rank != shape.rank) among.sources.push_back(rank);
+  among.destinations = among.sources;
+  among.send.count = among.recv.count = words * static_cast<std::int64_t>(sizeof own[0]);
+  List others(own.size() * among.sources.size());
+  Call call;
+  call.kind = among.kind;
+  call.sendbuf = own.data();
+  call.recvbuf = others.data();
+  call.sendtype = call.recvtype = handles.byte;
+  const Algorithm& linear = *algorithm_names::kLinear.of(among.kind);
+  if (!internal_collective.carry_out(build(linear, among), call, nullptr)) return std::nullopt;
+  auto next = others.begin();
+  for (const int rank : among.sources) {
+    std::copy_n(next, words, all[static_cast<std::size_t>(node_rank_of(shape, rank))].begin());
+    next += words;
+  }
+  return all;
+}
+
+}  // namespace
+
+std::shared_ptr<const NodeEdges> told_edges(InternalCollective& internal_collective,
+                                            const Shape& shape) {
+  const NodeEdges::OfRank own = edges_of(shape);
+  const List list = listed(own);
+  const auto words =
+      greatest_list(internal_collective, shape, static_cast<std::int64_t>(list.size()));
+  if (!words || *words > 2 + 2 * kMostEdges) return nullptr;
+  const auto lists = exchanged(internal_collective, shape, list, *words);
+  auto edges = std::make_shared<NodeEdges>();
+  if (lists)
+    for (const List& of_rank : *lists) edges->ranks.push_back(edges_in(of_rank.data()));
+  const bool is_right = lists && fits_memory(*edges);
+  const auto sums =
+      internal_collective.sum({disagreement(shape, own), is_right ? 0 : 1, own.bytes_out(),
+                               static_cast<std::int64_t>(own.out.size())});
+  if (!sums || (*sums)[0] != 0 || (*sums)[1] != 0) return nullptr;
+  edges->all_bytes = (*sums)[2];
+  edges->all_edges = (*sums)[3];
+  return edges;
+}
+
+}  // namespace weft

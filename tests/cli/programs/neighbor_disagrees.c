@@ -1,0 +1,45 @@
+/* neighbor_disagrees: persistent neighbourhood calls in which rank 2 expects more, and then less,
+   than rank 0 sends. Each rank of four has one neighbour, two ranks further on. Exit 0: what is
+   sent arrives where it fits, and only the rank that expects too little gets an error. */
+#include <mpi.h>
+
+#include "expected.h"
+
+enum { SENT = 4, MOST = 8 };
+
+static MPI_Comm neighbors(void) {
+  const int to = (rank + 2) % 4;
+  MPI_Comm made;
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &to, MPI_UNWEIGHTED, 1, &to, MPI_UNWEIGHTED,
+                                 MPI_INFO_NULL, 0, &made);
+  MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
+  return made;
+}
+
+static void exchange(int expected_by_2) {
+  const MPI_Comm comm = neighbors();
+  const int sends = SENT, receives = rank == 2 ? expected_by_2 : SENT, at = 0;
+  int given[SENT], taken[MOST], class = MPI_SUCCESS;
+  MPI_Request request;
+  for (int i = 0; i < SENT; ++i) given[i] = 10 * rank + i;
+  for (int i = 0; i < MOST; ++i) taken[i] = -1;
+  MPI_Neighbor_alltoallv_init(given, &sends, &at, MPI_INT, taken, &receives, &at, MPI_INT, comm,
+                              MPI_INFO_NULL, &request);
+  MPI_Start(&request);
+  MPI_Error_class(MPI_Wait(&request, MPI_STATUS_IGNORE), &class);
+  const int fits = receives >= SENT;
+  expect(class, fits ? MPI_SUCCESS : MPI_ERR_TRUNCATE, "class of error", expected_by_2);
+  for (int i = 0; i < MOST && fits; ++i)
+    expect(taken[i], i < SENT ? 10 * ((rank + 2) % 4) + i : -1, "element", i);
+  MPI_Request_free(&request);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  exchange(MOST);
+  exchange(SENT / 2);
+  MPI_Finalize();
+  return wrong != 0;
+}

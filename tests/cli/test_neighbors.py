@@ -1,0 +1,93 @@
+"""Persistent neighbourhood collectives over several nodes, whose messages are joined or not: right
+results on a ring, and on a graph with edges to oneself and repeated ones.
+
+Under MPICH nodes are proxies of Hydra's. The messages of each form are counted in
+tests/unit/levels_cost_test.cc.
+"""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from weft.system import installation, mpi_libraries
+
+pytestmark = pytest.mark.covering
+
+KINDS = (
+    "neighbor_allgather",
+    "neighbor_allgatherv",
+    "neighbor_alltoall",
+    "neighbor_alltoallv",
+    "neighbor_alltoallw",
+)
+# Nodes alike, one rank alone on its node, and three nodes.
+HOSTS = {"a:2,b:2": 4, "a:3,b:1": 4, "a:2,b:2,c:1": 5}
+JOINED = ("joined", "partly-joined")
+
+
+def on_nodes(hosts, options, *program, summary=None):
+    """Runs a program under MPICH on these nodes, and returns the plans of its summary."""
+    mpi = mpi_libraries.implementation("mpich")
+    if not mpi.mpiexec.exists():
+        pytest.skip(f"needs {mpi_libraries.make_target('mpich')}")
+    weft = [installation.weft_command(), "run", "--engine=thread", *options]
+    weft += [f"--summary=json:{summary}"] if summary else []
+    command = [mpi.mpiexec, "-launcher", "fork", "-hosts", hosts, "-n", HOSTS[hosts]]
+    done = subprocess.run(
+        [str(word) for word in [*command, *weft, "--", *program]],
+        env={**os.environ, **mpi.environment()},
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(summary.read_text())["plans"] if summary else []
+
+
+def named(algorithm):
+    return [f"--algorithm={kind}={algorithm}" for kind in KINDS]
+
+
+def conformance():
+    program = mpi_libraries.implementation("mpich").program("conformance")
+    left_out = "blocking,nonblocking,alltoallw-in-place"
+    options = ["--groups", "results", "--largest-count", 7, "--limit-s", 100]
+    return [program, *options, "--only", ",".join(KINDS), "--without", left_out]
+
+
+@pytest.mark.parametrize("hosts", HOSTS)
+@pytest.mark.parametrize("algorithm", JOINED)
+def test_joined_messages_arrive(hosts, algorithm, tmp_path):
+    plans = on_nodes(hosts, named(algorithm), *conformance(), summary=tmp_path / "summary.json")
+    assert {plan["call"].lower() for plan in plans} >= {f"mpi_{kind}_init" for kind in KINDS}
+    assert {plan["algorithm"] for plan in plans if "eighbor" in plan["call"]} == {algorithm}
+
+
+def test_the_faster_form_is_found_by_measurement(tmp_path):
+    options = ["--init-budget=500ms", "--plan-cache=none"]
+    program = mpi_libraries.implementation("mpich").program("exchange_rows")
+    plans = on_nodes("a:2,b:2", options, program, summary=tmp_path / "summary.json")
+    measured = [plan for plan in plans if plan["source"] == "measured"]
+    assert all(plan["bytes"] == plan["trial_bytes"] > 0 for plan in measured)
+    # On a busy machine a budget may end before all have had their turn.
+    tried = {candidate["algorithm"] for plan in measured for candidate in plan["candidates"]}
+    assert tried == {"linear", "by-size", "combined", *JOINED}
+
+
+@pytest.mark.parametrize("hosts", HOSTS)
+@pytest.mark.parametrize("algorithm", JOINED)
+def test_rows_arrive_joined(hosts, algorithm, tmp_path):
+    options = [f"--algorithm=neighbor_alltoallw={algorithm}"]
+    program = mpi_libraries.implementation("mpich").program("exchange_rows")
+    plans = on_nodes(hosts, options, program, summary=tmp_path / "summary.json")
+    assert {plan["algorithm"] for plan in plans} == {algorithm}
+
+
+@pytest.mark.parametrize("algorithm", JOINED)
+def test_ranks_that_disagree_fail_as_without_joined_messages(algorithm, compiled_for, tmp_path):
+    library = mpi_libraries.implementation("mpich")
+    program = compiled_for(library, "neighbor_disagrees")
+    plans = on_nodes("a:2,b:2", named(algorithm), program, summary=tmp_path / "summary.json")
+    assert {plan["algorithm"] for plan in plans} == {"by-size"}

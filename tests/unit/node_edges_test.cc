@@ -1,0 +1,65 @@
+// What ranks of a node know of a neighbourhood: edges, whether they fit, and whether both ends of
+// each say the same.
+#include "schedule/node_edges.h"
+
+#include <gtest/gtest.h>
+
+#include "call_layout.h"
+
+namespace weft::test {
+namespace {
+
+std::vector<Shape> some_shapes(std::int64_t count = 10) {
+  Call call{.size = 6, .count = count, .type = &test_types()[0], .graph = Graph::random};
+  call.algorithm = find_algorithm(Kind::neighbor_alltoallv, "joined");
+  return shapes_of(call);
+}
+
+std::int64_t disagreement_of_all(const std::vector<Shape>& shapes) {
+  std::int64_t sum = 0;
+  for (const Shape& shape : shapes) sum += disagreement(shape, edges_of(shape));
+  return sum;
+}
+
+TEST(NodeEdges, AreThoseOfAllRanksOfTheNode) {
+  const std::vector<Shape> shapes = some_shapes();
+  std::int64_t bytes = 0, edges = 0;
+  for (const Shape& shape : shapes) {
+    const NodeEdges::OfRank own = edges_of(shape);
+    const auto place = static_cast<std::size_t>(node_rank_of(shape, shape.rank));
+    ASSERT_TRUE(shape.edges);
+    ASSERT_EQ(shape.edges->ranks.size(), static_cast<std::size_t>(ranks_here(shape)));
+    EXPECT_EQ(shape.edges->ranks[place].out, own.out);
+    EXPECT_EQ(shape.edges->ranks[place].in, own.in);
+    bytes += own.bytes_out();
+    edges += static_cast<std::int64_t>(own.out.size());
+  }
+  EXPECT_EQ(*bytes_of_all(shapes[0]), bytes);
+  EXPECT_EQ(shapes[5].edges->all_edges, edges);
+}
+
+TEST(NodeEdges, AreNotTakenIfTheyDoNotFit) {
+  EXPECT_FALSE(some_shapes(1'000'000)[0].edges);
+}
+
+// Another count, another peer, a block too few: whoever is wrong, and though the bytes be equal.
+TEST(NodeEdges, ShowThatRanksDisagree) {
+  const std::vector<Shape> right = some_shapes();
+  EXPECT_EQ(disagreement_of_all(right), 0);
+  for (std::size_t rank = 0; rank < right.size(); ++rank) {
+    std::vector<Shape> wrong = right;
+    std::vector<int>& peers = wrong[rank].destinations;
+    if (peers.empty()) continue;
+    wrong[rank].send_blocks[0].count += 1;
+    EXPECT_NE(disagreement_of_all(wrong), 0) << rank;
+    wrong = right;
+    wrong[rank].destinations[0] = (right[rank].destinations[0] + 1) % 6;
+    EXPECT_NE(disagreement_of_all(wrong), 0) << rank;
+    wrong = right;
+    wrong[rank].destinations.pop_back();
+    EXPECT_NE(disagreement_of_all(wrong), 0) << rank;
+  }
+}
+
+}  // namespace
+}  // namespace weft::test
