@@ -80,8 +80,8 @@ ThreadMay may_of_thread(Scope scope, const Start& start) {
   return scope == Scope::all && start.all_have_multiple ? ThreadMay::do_all : ThreadMay::nothing;
 }
 
-// Collective over all ranks: returns the tightest subscription of any node. CPUs are not gathered
-// if there are so many ranks that none can have one to spare.
+// Returns the subscription of the node whose ranks have the fewest cores. Collective over all
+// ranks. CPUs are not gathered if there are so many ranks that none can have one to spare.
 CoreSubscription core_subscription(int rank) {
   int ranks = 1;
   library_calls.Comm_size(handles.comm_world, &ranks);
@@ -237,9 +237,9 @@ void Lifecycle::agent_has_ended() {
       "rank's, which cannot be completed: the program ends");
 }
 
-// Collective: if a rank cannot start its thread, all ranks do without threads, because that changes
-// the form of blocking calls, which must be equal everywhere. The first such rank reports the
-// reason.
+// Starts the ranks' threads; collective. If a rank cannot start its thread, all ranks do without
+// threads, because that changes the form of blocking calls, which must be equal everywhere. The
+// first such rank reports the reason.
 void Lifecycle::agree_on_threads(int rank, int asked_level) {
   const auto started = progress.start(takes_all() ? std::span<std::byte>() : stack_in_memory);
   // Operations that a thread without MPI calls has advanced are completed in the application's

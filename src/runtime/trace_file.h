@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// Collective over `all`; rank 0 writes the file.
+// Writes the events of all ranks to the file at `path`. Collective over `all`; rank 0 writes.
 void write_trace(const Trace& trace, const std::string& path, MPI_Comm all, int rank, int ranks);
 
 }  // namespace weft

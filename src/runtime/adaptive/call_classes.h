@@ -37,7 +37,7 @@ struct CallClass {
   CallClass& operator=(const CallClass&) = delete;
 
   CallClasses& among;  // the call classes of this communicator
-  const CallId id;     // MPI function of its first call
+  const CallId id;     // MPI function of the class's first call
   const CallClassKey key;
   const std::vector<Choice> variants;
   Learner learner;

@@ -13,8 +13,8 @@ class Communicator;
 
 class CallCopies {
  public:
-  // Returns nullptr if the collective uses the application's buffers directly. shape: the shape of
-  // the call's schedule.
+  // Returns the copies that the collective needs; nullptr if it uses the application's buffers
+  // directly. shape: the shape of the call's schedule.
   static std::unique_ptr<CallCopies> of(const Call& call, const Shape& shape,
                                         const Communicator& communicator);
 

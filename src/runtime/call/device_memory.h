@@ -15,7 +15,8 @@ namespace weft {
 
 class StagedBuffers {
  public:
-  // Returns nullptr if the processor can access all buffers of the call.
+  // Returns copies of the call's buffers in device memory; nullptr if the processor can access all
+  // buffers.
   static std::unique_ptr<StagedBuffers> of(const Call& call, const Shape& shape);
 
   bool there() const;  // returns whether memory for the copies was available

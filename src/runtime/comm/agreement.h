@@ -30,13 +30,13 @@ Start agree_on_start(const Facts& facts, const Start& own);
 // on a rank that refuses its options.
 [[noreturn]] void end_job_refusing(const std::string& why);
 
-// Collective over MPI_COMM_WORLD. why: the reason for refusing; empty for none. If some rank has a
-// reason, it ends the process on all ranks, and the first such rank reports it.
+// Ends the process on all ranks if some rank has a reason to refuse the job; the first such rank
+// reports its reason. Collective over MPI_COMM_WORLD. why: this rank's reason; empty for none.
 void end_job_if_refused(const std::string& why);
 
-// Collective over `comm`, a communicator of the application. Returns nullopt if the ranks' facts
-// agree; otherwise a description of the difference on the first rank, and an empty text on the
-// others.
+// Compares the facts of the ranks of `comm`, a communicator of the application; collective. Returns
+// nullopt if they agree; otherwise a description of the difference on the first rank, and an empty
+// text on the others.
 std::optional<std::string> disagreement(MPI_Comm comm, const Facts& facts);
 
 }  // namespace weft

@@ -29,8 +29,9 @@ namespace weft {
 
 class Runtime;
 
-// Collective over `comm`, an internal communicator with these members. Returns nullptr on all ranks
-// if the nodes have different numbers of ranks, or if the library has no communicator left.
+// Makes the communicators of the nodes' leaders, ranks with equal node ranks. Collective over
+// `comm`, an internal communicator with these members. Returns nullptr on all ranks if the nodes
+// have different numbers of ranks, or if the library has no communicator left.
 std::shared_ptr<Leaders> make_leaders(MPI_Comm comm, const std::vector<int>& members, int rank,
                                       const Nodes& nodes);
 
@@ -125,8 +126,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::atomic<bool> is_retained_{false}, usable_{true};
   bool wants_worker_ = false;
   InternalCommunicator internal_;
-  NodeRoom* node_room_ = nullptr;  // the object that contains `memory`, which its communicators use
-                                   // one after the other
+  NodeRoom* node_room_ = nullptr;  // owner of `memory`, reused by communicators of the same ranks
   std::mutex mutex_;               // guards schedules_
   ScheduleCache schedules_;
 };
@@ -193,8 +193,8 @@ class Communicators {
   // ones if all ranks have finished with them.
   void free_all();
 
-  // Collective over `comm`. Returns the registered object, or a new one that is not registered;
-  // nullptr if none can be made.
+  // Returns the registered object for `comm`, or a new one that is not registered; nullptr if none
+  // can be made. Collective over `comm`.
   std::shared_ptr<Communicator> find_or_make(MPI_Comm comm);
 
  private:

@@ -28,7 +28,7 @@ void free_now(MPI_Comm comm) {
 // number.
 struct Spares {
   std::map<std::int64_t, MPI_Comm> by_number;
-  std::int64_t next = 0;  // number of the spare to propose first; equal on all its ranks
+  std::int64_t next = 0;  // number of the communicator to propose first; equal on all its ranks
 };
 
 // The object is never destroyed, since operations may end while the process exits.
@@ -209,7 +209,8 @@ std::optional<InternalCommunicator> take_tag_range(MPI_Comm user,
   if (the_common->comm == handles.comm_null || agreed[kBusy] != 0 ||
       the_common->tags.tag_ranges < 1)
     return std::nullopt;
-  // Returns nullopt for ranks of other jobs, which do not belong to the shared communicator.
+  // With ranks of other jobs there is no tag range, since they do not belong to the shared
+  // communicator.
   if (std::any_of(world_ranks.begin(), world_ranks.end(), [](int rank) { return rank < 0; }))
     return std::nullopt;
   auto tag_range = static_cast<int>(agreed[kFirstTagRange]);

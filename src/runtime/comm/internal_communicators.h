@@ -21,10 +21,9 @@ namespace weft {
 // all have finished.
 struct InternalCommunicator {
   MPI_Comm comm{};
-  bool is_own = false;  // it is unshared: no other communicator uses it for messages or collectives
+  bool is_own = false;  // unshared: no other communicator uses it for messages or collectives
   Tags tags{};
-  std::int64_t number = 0;     // for an unshared communicator: a number that is unique among those
-                               // with equal ranks
+  std::int64_t number = 0;     // an unshared communicator's number, unique among those of its ranks
   std::vector<int> members{};  // ranks in MPI_COMM_WORLD, sorted, that free an unshared
                                // communicator together
   int tag_range = -1;  // tag range on the shared communicator; -1 for an unshared communicator
@@ -60,9 +59,9 @@ struct WhyNone {
   int not_ready = -1;            // first rank with Wish::ready == false; -1 if none
 };
 
-// Collective over `user`. world_ranks: its ranks in MPI_COMM_WORLD; negative for those of another
-// job. Returns nullopt on all ranks if no internal communicator can be made; *why_none, if given,
-// then has the reason.
+// Makes an internal communicator for `user`. Collective over `user`. world_ranks: its ranks in
+// MPI_COMM_WORLD; negative for those of another job. Returns nullopt on all ranks if no internal
+// communicator can be made; *why_none, if given, then has the reason.
 std::optional<InternalCommunicator> make_internal(MPI_Comm user,
                                                   const std::vector<int>& world_ranks,
                                                   const Wish& wish, WhyNone* why_none = nullptr);

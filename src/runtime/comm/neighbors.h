@@ -14,8 +14,9 @@ struct Neighbors {
   std::vector<int> destinations;
 };
 
-// Returns nullopt without a topology, or if both neighbours in a dimension of a Cartesian grid are
-// the same process: then the library determines which block is which.
+// Returns the neighbours of this rank. Returns nullopt without a topology, or if both neighbours in
+// a dimension of a Cartesian grid are the same process: then the library determines which block is
+// which.
 std::optional<Neighbors> neighbors_of(MPI_Comm comm);
 
 }  // namespace weft

@@ -88,8 +88,9 @@ class Summary {
     std::int64_t left_to_agent = 0;
   };
   void end() { until_ns_ = now_ns(); }  // is called in MPI_Finalize
-  // Collective over `all`, after end(). Rank 0 prints the summary (text) and writes it (JSON file)
-  // as configured. remark: a sentence about the whole run for the text; "" for none.
+  // Reports the totals of all ranks. Collective over `all`, after end(). Rank 0 prints the summary
+  // (text) and writes it (JSON file) as configured. remark: a sentence about the whole run for the
+  // text; "" for none.
   void report(const Config& config, const std::string& remark, const char* mpi, Counted resources,
               const LearntReport& learnt, MPI_Comm all, int rank, int ranks);
 

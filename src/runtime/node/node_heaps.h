@@ -14,9 +14,10 @@
 
 namespace weft {
 
-// Collective over the ranks of this node; is called once. Afterwards either every rank may have a
-// heap that the others can access, or none may. Likewise either every rank can attach the others'
-// memory or none can, and the kernel copies for all or for none.
+// Makes the node's processes able to access each other's memory. Collective over the ranks of this
+// node; is called once. Afterwards either every rank may have a heap that the others can access, or
+// none may. Likewise either every rank can attach the others' memory or none can, and the kernel
+// copies for all or for none.
 void share_memory_of_processes(MPI_Comm here, const Config& config, PlanCache& plans);
 // bytes_for_heaps(): the size of a table in which each rank publishes its heap. tell_of_heaps_in():
 // sets that table, zeroed and shared by the ranks. Without it no heap is shared.

@@ -22,9 +22,10 @@ struct KnownRule {
 // Returns the rule from the options or the file of plans. ranks: the number of ranks on the node.
 KnownRule known_rule(const Config& config, int ranks, PlanCache& plans);
 
-// Collective over the ranks of the node. world_ranks: their ranks in MPI_COMM_WORLD. The first two
-// measure for at most half of --init-budget and store the result in the file of plans. before: the
-// rule to use if there is no time.
+// Returns the rule after measuring it; equal on all ranks. Collective over the ranks of the node.
+// world_ranks: their ranks in MPI_COMM_WORLD. The first two ranks measure for at most half of
+// --init-budget and store the result in the file of plans. before: the rule to use if there is no
+// time.
 OneCopyRule measured_rule(MPI_Comm here, const OneCopyRule& before,
                           const std::vector<int>& world_ranks, OneCopy& copies,
                           const Config& config, PlanCache& plans);

@@ -15,9 +15,10 @@
 
 namespace weft {
 
-// Collective over the ranks of this node. core_of_thread: indexed by local rank; -1 if that rank's
-// thread stays on the rank's cores. A rank that cannot share memory with the others gets a baton of
-// its own, by which no other thread wakes it.
+// Returns the baton that this rank's thread shares with the other threads on its core. Collective
+// over the ranks of this node. core_of_thread: indexed by local rank; -1 if that rank's thread
+// stays on the rank's cores. A rank that cannot share memory with the others gets a baton of its
+// own, by which no other thread wakes it.
 Baton baton_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_thread);
 
 // The objects by which this rank uses the agent of its core: its mailbox and, on one rank, the
@@ -29,8 +30,8 @@ struct AgentOfCore {
   bool is_refused = false;       // the system has no thread for the agent
   const char* why_none() const;  // returns in words why there is no mailbox
 };
-// Takes the arguments of baton_for(). If two or more threads share a core, the agent is a further
-// thread on that core.
+// Returns this rank's part in the agent of its core, with the arguments of baton_for(). If two or
+// more threads share a core, the agent is a further thread on that core.
 AgentOfCore agent_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_thread,
                       Observer& observer);
 

@@ -19,13 +19,14 @@ std::vector<std::vector<int>> gather_allowed_cpus(MPI_Comm node, int ranks);
 struct NodePlacement {
   int local_rank = 0;
   NodeCores cores;
-  std::vector<int> core_of_thread;  // indexed by local rank; -1 if the thread stays on its rank's
-                                    // cores
+  std::vector<int> core_of_thread;  // core of each local rank's thread; -1 if the thread stays on
+                                    // its rank's cores
   std::string misfit;  // reason why the policy does not fit this node; empty if it does
 };
 
-// Collective over the ranks of a node. The result is equal on all of them, except for local_rank.
-// If the policy cannot be followed, the first rank reports the reason.
+// Returns the cores of the threads of a node's ranks by this policy. Collective over the ranks of
+// the node. The result is equal on all of them, except for local_rank. If the policy cannot be
+// followed, the first rank reports the reason.
 NodePlacement placement_on(MPI_Comm node, const PlacementPolicy& policy);
 
 // Calls `use(node)`, in which `node` is a communicator of the ranks on this node. Collective over

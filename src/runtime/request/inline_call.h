@@ -82,7 +82,7 @@ class InlineCall {
   AloneCall::State state_{};
   std::unique_ptr<Carrier> carrier_;  // nullptr before the first call
   CallId id_{};
-  std::uint32_t number_ = 0;  // sequence number on its communicator
+  std::uint32_t number_ = 0;  // the call's sequence number on its communicator
   Communicator* communicator_ = nullptr;
   std::shared_ptr<const Schedule> schedule_;  // kept after the call, since the next call most
                                               // likely has the same schedule

@@ -23,7 +23,7 @@ class PersistentOperation final : public CollectiveOperation,
     no,
     until_needed,  // other ranks may wait for this rank's later help: any thread that advances
                    // operations takes it over
-    yes            // no other thread advances it, and no list contains it
+    yes            // no other thread advances the operation, and no list contains it
   };
 
   PersistentOperation(CallId id, const Call& call, std::shared_ptr<Communicator> communicator,
@@ -109,9 +109,9 @@ class PersistentOperation final : public CollectiveOperation,
                                             // started in different orders
   const std::shared_ptr<Leaders> leaders_;
   const Stays stays_inline_;
-  AloneCall alone_;                     // the part that its caller carries out
+  AloneCall alone_;                     // the part that the operation's caller carries out
   std::atomic<bool> is_inline_{false};  // becomes false in taken_over(); claim() reads it
-  bool offered_ = false;                // offered to other threads that advance operations
+  bool offered_ = false;                // the operation is offered to other threads
   bool counted_ = false;                // counted as active in Requests
   bool started_before_ = false;
   std::atomic<bool> active_{false};  // written by the application's start and completion calls

@@ -167,7 +167,7 @@ class RequestedOperation : public CollectiveOperation {
  private:
   void announce() override;
 
-  std::atomic<int>* in_flight_ = nullptr;  // nullptr if it is not counted
+  std::atomic<int>* in_flight_ = nullptr;  // nullptr if the operation is not counted
 };
 
 // Makes a generalised request. Returns an MPI error code. completed: is called by the library when

@@ -57,7 +57,7 @@ struct Plan : Recipe {
   Carrier carrier = Carrier::executor;
   DirectPlan direct;
   std::int64_t bytes = 0;              // size of the call on this rank
-  std::shared_ptr<Variants> variants;  // set if engine auto learns, so that calls differ
+  std::shared_ptr<Variants> variants;  // set if engine auto learns: calls take different plans
 
   bool is_alone() const { return data != Data::by_messages; }
   bool leads() const { return needs == Needs::nodes_leaders; }

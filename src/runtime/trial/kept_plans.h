@@ -9,8 +9,9 @@
 
 namespace weft {
 
-// Collective over all ranks, in MPI_Finalize, when no rank may still be inside a collective on
-// common(). own: this rank's lines. Only rank 0's result has meaning.
+// Writes the lines of all ranks to the file of plans. Collective over all ranks, in MPI_Finalize,
+// when no rank may still be inside a collective on common(). own: this rank's lines. Only rank 0's
+// result has meaning.
 PlanCache::Written keep_plans(PlanCache& plans, const std::string& own);
 
 }  // namespace weft

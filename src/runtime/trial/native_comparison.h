@@ -12,8 +12,9 @@ namespace weft {
 // Tells how the library is measured: by its blocking call, or by a start and a wait.
 enum class LibraryForm : std::uint8_t { blocking, nonblocking };
 
-// Collective; waits for all ranks like a blocking collective. Returns whether Weft carries the call
-// out; the result is equal on all ranks. schedule: the call's schedule, on a single node.
+// Returns whether Weft carries the call out, because it is faster than the library; the result is
+// equal on all ranks. Collective; waits for all ranks like a blocking collective. schedule: the
+// call's schedule, on a single node.
 bool is_won(Runtime& runtime, InternalCollective& internal_collective, const Call& call,
             const Schedule& schedule, Kernel kernel, LibraryForm form);
 

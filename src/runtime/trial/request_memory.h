@@ -9,9 +9,10 @@
 
 namespace weft {
 
-// Collective over the communicator of `internal_collective`. buffer_bytes: size of a node buffer.
-// Returns nullptr if this rank is alone on its node; nullopt on all ranks if there is no memory, or
-// if the ranks of a node want different sizes. The reason is reported once.
+// Returns memory for a persistent request on this rank's node. Collective over the communicator of
+// `internal_collective`. buffer_bytes: size of a node buffer. Returns nullptr if this rank is alone
+// on its node; nullopt on all ranks if there is no memory, or if the ranks of a node want different
+// sizes. The reason is reported once.
 std::optional<std::unique_ptr<NodeMemory>> memory_of_request(
     InternalCollective& internal_collective, std::int64_t buffer_bytes);
 

@@ -21,8 +21,9 @@ class Runtime;
 PlanRecord plan_by_rule(CallId id, const Call& call, const Schedule& schedule,
                         const std::string& why);
 
-// Collective; waits for all ranks like a blocking collective. Returns the schedule to use in place
-// of `by_rule`; the choice is equal on all ranks. kernel: for reductions.
+// Returns the schedule to use in place of `by_rule`, after measuring if necessary; the choice is
+// equal on all ranks. Collective; waits for all ranks like a blocking collective. kernel: for
+// reductions.
 std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, const Call& call,
                                                InternalCollective& internal_collective,
                                                Kernel kernel,
