@@ -167,7 +167,7 @@ int Grequest_start(const void* from, MPI_Grequest_query_function* query_fn,
   *request = made->handle;
   Requests::own().count(made->handle, 1);
   generalised_requests.fetch_add(1);
-  static_cast<void>(made.release());  // free() deletes it
+  static_cast<void>(made.release());  // the request's callback free() deletes it
   return code;
 }
 

@@ -20,7 +20,7 @@ struct ReportedError {
   void (*handler)();
   std::uintptr_t object;  // the communicator, window or file
   int code;
-  const void* call;  // the library call in which it occurred, identified by its stack frame's end
+  const void* call;  // the library call in which the error occurred, identified by its frame's end
 };
 
 struct LateHandlers {

@@ -1,6 +1,7 @@
-// Interpreters look up MPI calls in the MPI library itself. Such calls would bypass the wrappers,
-// and complete or start Weft's requests unseen. Therefore a look-up that would find a wrapped call
-// in the library returns the wrapper, and objects opened with RTLD_DEEPBIND are bound to it.
+// Implements dlsym() and dlopen() for the program. Interpreters look up MPI calls in the MPI
+// library itself. Such calls would bypass the wrappers, and complete or start Weft's requests
+// unseen. Therefore a look-up that would find a wrapped call in the library returns the wrapper,
+// and objects opened with RTLD_DEEPBIND are bound to it.
 //
 // The dynamic linker's result depends on its caller (RTLD_NEXT, the caller's directories).
 // Therefore these functions end by a tail call, so that the program's code stays the caller.

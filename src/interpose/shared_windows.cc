@@ -97,8 +97,8 @@ std::int64_t new_number(int world_rank) {
   return (std::int64_t{world_rank} + 1) << 32 | made.fetch_add(1);
 }
 
-// Collective. Returns the first rank's number for the window; nullopt on all ranks if some rank
-// cannot use it or has another layout.
+// Makes the ranks agree on a window; collective. Returns the first rank's number for the window;
+// nullopt on all ranks if some rank cannot use the window or has another layout of its parts.
 std::optional<std::int64_t> agree(MPI_Comm comm, int own_world_rank, bool usable, Words layout) {
   const Words own = layout;
   layout.push_back(new_number(own_world_rank));
