@@ -33,7 +33,7 @@ struct Work {
   std::uint32_t next = 0;            // index of the first instruction that is not yet done
   bool begun = false;                // the operation has begun to use the node buffers
   bool synchronizing = false;        // Schedule::synchronizing of the schedule
-  std::uint32_t signals_before = 0;  // value from which its signal counters continue
+  std::uint32_t signals_before = 0;  // value from which the signal counters continue
   std::optional<KernelName> kernel;  // reduction kernel; nullopt if the program does not reduce
   FloatingPoint computes_as;         // floating-point mode for reductions
   // The shared memory of the node buffers, and the arguments from which they were constructed.
@@ -58,7 +58,7 @@ struct alignas(64) Command {
     open,      // the rank or the agent may claim it
     claimed,   // the rank or the agent works on it
     over,      // all instructions are done; the rank must complete the operation
-    returned,  // the agent cannot carry it out, so its rank must
+    returned,  // the agent cannot carry the command out, so its rank must
   };
   std::atomic<State> state;
   std::atomic<std::uint32_t> wanted;  // nonzero while the rank wants the command back

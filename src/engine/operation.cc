@@ -79,7 +79,7 @@ bool Operation::advance(bool callers_part) {
   if (done()) return true;
   if (!advance_to_the_end(callers_part)) return false;
   finished(error_ ? &*error_ : nullptr);
-  done_.store(1);  // seq_cst: notify_all must not look for waiters before this is visible
+  done_.store(1);  // seq_cst: notify_all must not look for waiters before this store is visible
   done_.notify_all();
   return true;
 }

@@ -233,7 +233,7 @@ class Progress {
     Progress& progress_;
   };
 
-  std::mutex advancing_;  // held by the thread that advances; guards active_
+  std::mutex advancing_;  // held by the thread that advances operations; guards active_
   Advancing advancing_duty_{*this};
   std::vector<Entry> active_;
   static constexpr std::size_t kNowhere = SIZE_MAX;

@@ -27,7 +27,8 @@ class RemoteProgram {
   enum class State : std::uint8_t {
     blocked,  // the program waits for other ranks, or its rank wants it back
     over,
-    unable,  // only its own rank can carry out the next instruction, of which nothing has been done
+    unable,  // only the program's own rank can carry out the next instruction, of which nothing has
+             // been done
     ended,   // the rank's process has ended
   };
   // Progresses as far as possible without blocking, or until `wanted` is nonzero. work: is updated.

@@ -80,7 +80,7 @@ class Waiting {
   TransferLook transfer_look_;
   std::int64_t next_look_ns_ = 0;  // time of the next poll for transfers while there are operations
   int dozes_for_yields_ = 0;
-  bool has_news_ = false;  // something has progressed since the other threads were last woken
+  bool has_news_ = false;  // an operation has progressed since the other threads were last woken
 };
 
 }  // namespace weft
