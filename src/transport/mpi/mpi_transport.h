@@ -48,8 +48,8 @@ class MpiTransport final : public Transport {
   Result<bool> start(const Step& step) override;
   Result<bool> test() override;
 
-  // Returns the exception that the application's reduction operator has thrown, and forgets it. An
-  // exception means that the operation has failed.
+  // Returns the exception that the application's reduction operator has thrown, and forgets it; an
+  // empty one if there was none. An exception means that the operation has failed.
   Exception take_exception() { return std::exchange(exception_, {}); }
 
  private:

@@ -11,8 +11,8 @@ namespace weft {
 // bind_handles().
 void bind_predefined(void* (*find)(const char* name));
 
-// Return nullptr for a datatype or operator of the application, and for predefined ones that Weft
-// does not know.
+// Return Weft's description of a predefined datatype or operator; nullptr for those of the
+// application, and for predefined ones that Weft does not know.
 const Element* element_of(MPI_Datatype type);
 const Operator* operator_of(MPI_Op op);
 
