@@ -34,9 +34,9 @@ std::vector<int> free_cores(const Topology& topology, const NodeRanks& ranks);
 // error.
 Result<std::vector<int>> rank_cores(const Topology& topology, int ranks);
 
-// Returns an error if the policy cannot be met: cores that the machine lacks, fewer cores listed
-// than ranks, or more threads than the free cores may carry. Having no free core at all is no
-// error.
+// Returns whether the policy can be met on this node. It cannot, and an error tells why, if it
+// names cores that the machine lacks or fewer cores than ranks, or puts more threads on the free
+// cores than these may carry. Having no free core at all is no error.
 Result<bool> fits(const PlacementPolicy& policy, const Topology& topology, const NodeRanks& ranks);
 
 // Describes the node: "cores 0 to 7, ranks on 0 to 5, free 6 to 7".
