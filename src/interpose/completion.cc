@@ -54,10 +54,10 @@ class LibraryWaits {
   Lasting<Progress::Blocked> blocked_;
 };
 
-// Completion: a completion call, whose requests may be Weft's, the library's or null. Weft's
+// Completion: a completion call on requests of Weft and of the library, and null requests. Weft's
 // persistent requests are hidden from the library, since some libraries' array calls fail with
-// them. The handles are copied: if a callback leaves the call by a jump, the application's array
-// may be gone with its stack frame.
+// them. Handles are copied, since the array may be gone after a callback that leaves the call by a
+// jump.
 class Completion {
  public:
   Completion(Runtime& runtime, CallId id, int count, MPI_Request* requests);
@@ -84,9 +84,8 @@ class Completion {
   // request has returned `code`. index: index of the completed request; MPI_UNDEFINED if none has
   // completed.
   int finish_single(int code, int index);
-  // Counts completed operations and reports Weft's errors, after the library's call on several
-  // requests has returned `code`. indices: `count` entries, the request of the k-th status; nullptr
-  // if status k belongs to request k.
+  // Does what finish_single() does, after a call on several requests. indices: `count` entries, the
+  // request of the k-th status; nullptr if status k belongs to request k.
   int finish_array(int code, MPI_Status* statuses, const int* indices, int count);
 
  private:
@@ -212,8 +211,7 @@ int Completion::test_some(int* completed, int* indices, MPI_Status* statuses) {
   return code;
 }
 
-// Makes the persistent request of Weft at this index inactive, if there is one, after it has
-// completed.
+// Makes the completed request at this index inactive if it is a persistent one of Weft.
 void Completion::completed_at(int index, MPI_Status* status, bool partly) {
   for (const Ours& ours : ours_) {
     if (ours.index != index || !ours.persistent) continue;
@@ -296,9 +294,8 @@ int Completion::finish_array(int code, MPI_Status* statuses, const int* indices,
   return code;
 }
 
-// Completes an array of requests that are all active persistent requests of Weft, and returns true.
-// Returns false, with nothing completed, if others are among them, one has failed, or a summary or
-// trace is wanted.
+// Completes active persistent requests of Weft, and returns true. Returns false, with nothing
+// completed, if others are among the requests, one has failed, or a summary or trace is wanted.
 bool wait_for_persistent(Runtime& runtime, int count, MPI_Request* requests, MPI_Status* statuses) {
   if (count <= 0 || runtime.observing()) return false;
   const std::span<MPI_Request> all(requests, static_cast<std::size_t>(count));
