@@ -109,8 +109,7 @@ struct Common {
 
   MPI_Comm comm = handles.comm_null;
   const TagsOfAll tags;
-  bool is_the_worlds = false;  // MPI_COMM_WORLD uses the shared communicator as its own, unshared
-                               // one
+  bool is_the_worlds = false;  // MPI_COMM_WORLD uses the communicator by tags outside the ranges
   std::mutex mutex;            // guards the members below
   TagRanges tag_ranges;
   bool one_is_chosen = false;  // a thread of this process is agreeing with other ranks on a tag

@@ -44,8 +44,8 @@ Node& node() {
 
 // The type of weft_shared_heap() in libweft-heap.so, which returns that library's heap.
 using FindHeap = SharedHeap* (*)();
-// Returns that function; nullptr if libweft-heap.so, which takes the application's memory from its
-// heap, is not loaded.
+// Returns weft_shared_heap(), by which libweft-heap.so gives the heap of the application's memory;
+// nullptr if that library is not loaded.
 FindHeap heap_of_application() {
   return reinterpret_cast<FindHeap>(dlsym(RTLD_DEFAULT, "weft_shared_heap"));
 }

@@ -240,8 +240,8 @@ class Requests {
     existing_.fetch_add(change);
     note(request, change);
   }
-  // Changes only the count by hash, for a request that Weft keeps and lends to the application from
-  // time to time.
+  // Changes only the count of requests with this hash, for a request that Weft keeps and lends to
+  // the application from time to time.
   void note(MPI_Request request, int change) {
     count_like(request).fetch_add(static_cast<std::uint16_t>(change));
   }
