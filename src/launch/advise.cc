@@ -25,7 +25,7 @@ struct Arguments {
   // Arguments of a replay: its program, form (library or auto), plan, and the directories of its
   // MPI library.
   std::string replay, form, plan, libraries;
-  bool check = false;  // set by `weft check`
+  bool check = false;  // true if the command is `weft check`
   bool verify = false, refused = false, help = false;
   std::vector<std::string> command;
 };
@@ -86,14 +86,15 @@ bool starts_lab(const std::vector<std::string>& command) {
          command[1] == "lab" && command[2] == "run";
 }
 
-// Makes this process end with its Python parent. The first rank is a child of Python, and a killed
-// job kills only the parent.
+// Makes this process end when its Python parent does. The first rank is a child of Python, and what
+// kills a job kills only the parent.
 void end_with_parent() {
   const char* const parent = std::getenv(advise::kParentVariable);
   if (parent && std::to_string(getppid()) == parent) prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-// Runs a replay on the program's own MPI library, with Weft if the form is auto.
+// Starts the program of a replay on the recorded program's own MPI library, with Weft if the form
+// is auto.
 int replay(const std::string& self, const Arguments& arguments) {
   std::string directories = arguments.libraries;
   if (const char* before = std::getenv("LD_LIBRARY_PATH")) directories += std::string(":") + before;
@@ -101,8 +102,8 @@ int replay(const std::string& self, const Arguments& arguments) {
   RunOptions options;
   options.command = {arguments.replay, arguments.form, arguments.plan, arguments.plan + ".times"};
   if (arguments.form == "auto") {
-    // Later replays reuse what this one has learnt, as a long-running program does. The user's own
-    // file is not touched.
+    // A file of its own keeps what this replay has learnt, so that later replays reuse it, as a
+    // long-running program would. The user's own file is not touched.
     setenv("WEFT_PLAN_CACHE", (arguments.plan + ".learnt").c_str(), 1);
     return start_program(self, options);
   }
@@ -112,21 +113,23 @@ int replay(const std::string& self, const Arguments& arguments) {
   return become(arguments.replay, words.data());
 }
 
-// Starts the program with the advisor's library preloaded, as the other ranks do.
+// Starts the rank's program with the advisor's library preloaded.
 int start_watched(const std::string& self, const Arguments& arguments) {
   auto options = watching_options(arguments.mpi, arguments.command);
   if (!options) return refuse(options.error().message);
   return start_program(self, *options);
 }
 
-// Is called in a rank whose command line Python has refused. The other ranks are about to enter
-// MPI_Init, where this rank tells them through the advisor's library in its own program.
+// Starts the program of a rank whose command line Python has refused, so that all ranks end. The
+// other ranks are about to enter MPI_Init, where this rank tells them through the advisor's
+// library.
 int end_with_all(const std::string& self, const Arguments& arguments) {
   const auto& command = arguments.command;
   if (command.empty() || launcher_of_command(command[0]) != Launcher::none || starts_lab(command))
     return 2;
   setenv(advise::kRefusedVariable, "1", 1);
-  Arguments plain;  // --mpi is left out, since it may be what was refused
+  // The option --mpi is left out, since it may be what Python has refused.
+  Arguments plain;
   plain.command = command;
   return start_watched(self, plain);
 }
@@ -139,7 +142,8 @@ std::optional<int> advise(const std::string& self, int argc, char** argv) {
   if (arguments.command.empty() || arguments.help) return std::nullopt;
   const Launcher launcher = launcher_of_command(arguments.command[0]);
   const bool prepared = !arguments.directory.empty();
-  // In a batch script that starts a job, the environment looks like a rank's, too.
+  // The command must be looked at, too: in a batch script that starts a job, the environment looks
+  // like that of a rank.
   const bool starts_job = launcher != Launcher::none || starts_lab(arguments.command);
   if (arguments.verify && launched_rank() && !starts_job)
     return refuse("weft advise --verify starts a job: put weft advise before the launcher");

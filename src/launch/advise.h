@@ -7,8 +7,8 @@
 
 namespace weft::launch {
 
-// Returns only if nothing was started: an exit status as from run(), or nothing if Python is to
-// continue.
+// Runs the command in place of this process. Returns only if nothing was started: an exit status as
+// from run(), or nothing if Python is to continue.
 std::optional<int> advise(const std::string& self, int argc, char** argv);
 
 }  // namespace weft::launch

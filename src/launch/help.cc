@@ -51,7 +51,8 @@ std::string synopsis(const Option& option) {
   return option.name + (option.alone ? "[=" + argument + "]" : " " + argument);
 }
 
-// Returns a text such as "E: native, assist; default: auto; variable: WEFT_ENGINE".
+// Returns a text about the option's values, such as "E: native, assist; default: auto; variable:
+// WEFT_ENGINE".
 std::string facts(const Option& option) {
   std::string text;
   const auto add = [&](const char* what, const char* fact) {
@@ -104,7 +105,7 @@ std::string algorithms_json(Kind kind) {
   return "    " + in_quotes(kind_name(kind)) + ": [" + names + "]";
 }
 
-// Joins entries with commas.
+// Writes the entries of a JSON list or object, with commas between them.
 class Entries {
  public:
   void add(const std::string& entry) { text_ += (text_.empty() ? "\n" : ",\n") + entry; }

@@ -17,7 +17,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr int kMostAbove = 8;  // most processes between a rank and its launcher
+constexpr int kMostAbove = 8;  // most processes between a rank and its launcher that are looked at
 
 bool is_weft(const std::string& word) {
   return word.substr(word.rfind('/') + 1) == "weft";

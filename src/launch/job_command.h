@@ -1,5 +1,5 @@
-// Finds the job's command line as a user would type it without Weft. The summary suggests the next
-// command from it.
+// Finds the job's command line as a user would type it without Weft. The job's summary builds the
+// next command that it suggests from this one.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@ namespace weft::launch {
 // Returns an empty string if `weft run` lacks the `--` that ends its options.
 std::string typed_without_weft(const std::vector<std::string>& words);
 
-// Stores the command line in the environment for the preloaded library, unless it is there already.
-// started: the command that `weft run` starts; in a rank, the launcher's words are read from an
-// ancestor process instead.
+// Stores the job's command line in the environment for the preloaded library, unless it is there
+// already. started: the command that `weft run` starts. In a rank, the launcher's command line is
+// read from an ancestor process instead.
 void tell_job_command(const std::vector<std::string>& started);
 
 }  // namespace weft::launch

@@ -27,8 +27,8 @@ bool lies_beside(const std::string& path, const char* name) {
   return access((directory + name).c_str(), X_OK) == 0;
 }
 
-// Returns the launcher behind mpiexec or mpirun, whose names are the same everywhere: the name of
-// the real file decides, then the files beside it.
+// Returns the launcher behind a command mpiexec or mpirun, names that all MPI libraries use. The
+// name of the real file decides, then the files beside it.
 Launcher origin_of_mpiexec(const std::string& command) {
   const std::string found = find_in_path(command);
   char real[PATH_MAX];
@@ -54,7 +54,8 @@ Error not_in_tables(const std::string& launcher, const std::string& option) {
                " ... weft run -- ./app"};
 }
 
-// Returns the index of the program in the segment that starts at `first`; `end` if it has none.
+// Returns the index of the program's word in the segment of a command line that starts at `first`;
+// `end` if it has none.
 Result<std::size_t> program_index(Launcher launcher, const std::vector<std::string>& command,
                                   std::size_t first, std::size_t end) {
   std::size_t i = first;
@@ -93,7 +94,8 @@ Launcher launcher_of_environment() {
   const bool openmpi = is_set("OMPI_COMM_WORLD_RANK");
   const bool hydra = is_set("HYDI_CONTROL_FD") || is_set("HYDRA_BSTRAP_PROXY_ID") ||
                      (is_set("PMI_RANK") && !slurm);
-  if (hydra && openmpi) return Launcher::any;  // one launcher was started inside the other
+  // Both are set if one launcher was started inside the other.
+  if (hydra && openmpi) return Launcher::any;
   if (hydra) return Launcher::hydra;
   if (openmpi) return Launcher::openmpi;
   return slurm ? Launcher::slurm : Launcher::none;

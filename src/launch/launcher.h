@@ -15,7 +15,7 @@ namespace weft::launch {
 enum class Launcher { none, hydra, openmpi, slurm, any };  // any: mpiexec of unknown origin
 const char* launcher_name(Launcher launcher);
 
-// Returns which launcher `command` is; none if it is an ordinary program.
+// Returns which launcher `command` is; Launcher::none if it is an ordinary program.
 Launcher launcher_of_command(const std::string& command);
 
 // Returns the launcher that started this process, according to its environment.

@@ -9,7 +9,7 @@
 namespace weft::launch {
 namespace {
 
-// Returns whether `word` is one of the space-separated words.
+// Returns whether `word` is one of `words`, which are separated by spaces.
 bool listed(std::string_view words, std::string_view word) {
   if (word.empty() || word.find(' ') != std::string_view::npos) return false;
   const std::string bounded = " " + std::string(word) + " ";
@@ -29,7 +29,7 @@ constexpr std::string_view kHydraOne =
     "outfile-pattern outfile gpus-per-proc gpu-subdevs-per-proc iface localhost nameserver "
     "order-nodes ppn perhost grr prepend-pattern usize output-from memory-alloc-kinds gtool "
     "gtoolfile gdb-args s cpu-bind branch-count path gpath umask ";
-// Followed by NAME VALUE or NAME=VALUE.
+// Options that are followed by NAME VALUE or NAME=VALUE.
 constexpr std::string_view kHydraEnvironment = " genv env ";
 
 constexpr std::string_view kOpenMpiNone =
@@ -84,7 +84,8 @@ bool same_name_any_case(std::string_view words, std::string_view name) {
   return listed(words, name) || listed(words, lower);
 }
 
-// Hydra accepts any number of dashes, any case, and -option=value.
+// Returns the number of arguments that follow an option of Hydra, or -1 if it is unknown. Hydra
+// accepts any number of dashes, any case, and -option=value.
 int hydra_arguments(std::string_view argument, std::string_view next) {
   const std::string_view option = without_dashes(argument);
   const auto equals = option.find('=');
@@ -107,7 +108,8 @@ int openmpi_arguments(std::string_view argument) {
   return listed(kOpenMpiTwo, name) ? 2 - taken : -1;
 }
 
-// srun follows getopt: -n4, -n 4, --ntasks=4, --ntasks 4. Optional values must be attached.
+// Returns the number of arguments that follow an option of srun, or -1 if it is unknown. srun
+// follows getopt: -n4, -n 4, --ntasks=4, --ntasks 4. Optional values must be attached.
 int slurm_arguments(std::string_view argument) {
   const bool is_long = argument.substr(0, 2) == "--";
   const std::string_view option = without_dashes(argument);

@@ -34,8 +34,8 @@ int become_part(const std::string& path, const std::vector<const char*>& argumen
   return weft::launch::become(path, command.data());
 }
 
-// Returns the path of weft-schedule: below the prefix of an installation, or beside the command in
-// a build tree.
+// Returns the path of the program weft-schedule: below the prefix of an installation, or beside
+// this command in a build tree.
 std::string schedule_printer(const std::string& directory) {
   const std::string installed = directory + "../libexec/weft/weft-schedule";
   return access(installed.c_str(), X_OK) == 0 ? installed : directory + "weft-schedule";
@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
   if (verb == "run") return weft::launch::run(self, argc - 2, argv + 2);
   if (verb == "advise")
     if (const auto status = weft::launch::advise(self, argc - 2, argv + 2)) return *status;
-  // If the printer is missing, as in a source tree, Python builds it.
+  // If weft-schedule is missing, as in a source tree, Python builds it.
   const std::string printer = schedule_printer(directory);
   if (verb == "schedule" && access(printer.c_str(), X_OK) == 0)
     return become_part(printer, {argv + 2, argv + argc});

@@ -28,7 +28,7 @@ Result<bool> check_algorithm(Kind kind, std::string_view name) {
                "; choose one of " + choices + kOrLibrarys};
 }
 
-// Sets WEFT_ALGORITHM_<KIND> for --algorithm KIND=NAME.
+// Sets the variable WEFT_ALGORITHM_<KIND> for the value KIND=NAME of option --algorithm.
 Result<bool> set_algorithm(std::string_view value) {
   const auto equals = value.find('=');
   std::string kinds;
@@ -53,7 +53,8 @@ const Option* find_option(std::string_view name) {
   return nullptr;
 }
 
-// Handles options that affect this start only.
+// Handles an option that affects only this start and has no variable. Returns whether the option is
+// such a one.
 bool set_flag(const Option& option, std::string_view value, RunOptions& options) {
   if (option.name == std::string_view(kHelpOption))
     options.help = value == "json" ? RunOptions::Help::json : RunOptions::Help::text;
@@ -71,7 +72,7 @@ Result<bool> set_value(const Option& option, const std::string& value) {
   return true;
 }
 
-// Handles argv[i] with its value, and moves i past them.
+// Handles the option argv[i] with its value, and moves i past both.
 Result<bool> take_option(int argc, char** argv, int& i, RunOptions& options) {
   const std::string_view argument = argv[i++];
   const auto equals = argument.find('=');
@@ -96,7 +97,7 @@ Result<bool> check_algorithms(const Config& config) {
   return true;
 }
 
-// Sets the variables of the site file that are not set yet.
+// Reads the site file, and sets those of its variables that are not set yet.
 SiteFile take_site_file(const std::string& name) {
   SiteFile site = read_site_file(name, check_algorithms);
   for (const auto& [variable, value] : site.values) setenv(variable.c_str(), value.c_str(), 0);

@@ -1,6 +1,6 @@
-// Parses the options of `weft run`. They are set as WEFT_* variables, and repeated on the `weft
-// run` that is inserted before the programs of a launcher, since a launcher need not pass its
-// environment to the ranks.
+// Parses the options of `weft run`. They are stored as WEFT_* variables. If the program is a
+// launcher, they are also repeated on the `weft run` that is inserted before the launcher's
+// programs, since a launcher need not pass its environment to the ranks.
 #pragma once
 
 #include <string>
@@ -13,19 +13,19 @@ namespace weft::launch {
 
 enum class Family { unknown, mpich, openmpi, abi };
 const char* family_name(Family family);
-// Returns the family that the text names; Family::unknown if it is empty. An error lists the
-// families if it names none.
+// Returns the MPI family that the text names; Family::unknown if the text is empty. If it names
+// none, the result is an error that lists the families.
 Result<Family> family_of_word(std::string_view text);
 
 struct RunOptions {
-  Family mpi = Family::unknown;  // --mpi or WEFT_MPI; unknown: detected later
+  Family mpi = Family::unknown;  // from --mpi or WEFT_MPI; unknown: it is detected later
   bool verbose = false;
-  bool watched = false;  // preload the advisor's library
-  bool engines = true;   // preload Weft's library
+  bool watched = false;  // true if the advisor's library is to be preloaded
+  bool engines = true;   // true if Weft's library is to be preloaded
   enum class Help : unsigned char { none, text, json } help = Help::none;
   std::vector<std::string> command;
-  std::string refusal;  // why the value of an option or variable is wrong; empty if all are right
-  // Mistake in the site file, which then sets nothing; empty if there is none.
+  std::string refusal;  // reason why some option or variable is wrong; empty if all are right
+  // The mistake in the site file, of which nothing is then used; empty if there is none.
   std::string site_mistake;
 };
 

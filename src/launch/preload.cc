@@ -1,5 +1,6 @@
-// Sanitizers' runtimes are preloaded, too: they refuse to run unless they come first, and the
-// loader puts preloaded libraries before those that the program is linked to.
+// Sets LD_PRELOAD (preload.h). Sanitizers' runtimes are preloaded, too: they refuse to run unless
+// they come first, and the loader puts preloaded libraries before those that the program is linked
+// to.
 #include "launch/preload.h"
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Reads the ELF program headers and the dynamic section of a file. If these name no MPI library, it
-// also reads the symbols, which show a library that is linked statically.
+// Examines a program file: reads the ELF program headers and the dynamic section. If these name no
+// MPI library, it also reads the symbols, which show a library that is linked statically.
 #include "launch/program.h"
 
 #include <elf.h>
@@ -102,7 +102,8 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-// libmpi.so.12 and its C++ and Fortran companions carry the family's number.
+// Returns the MPI family of a library. The names of libmpi.so.12 and of its C++ and Fortran
+// companions end with the family's number.
 Family family_of(std::string_view library) {
   if (library.substr(0, 6) != "libmpi") return Family::unknown;
   if (library.find("_abi.so") != std::string_view::npos) return Family::abi;
@@ -126,8 +127,8 @@ bool defines(const MappedFile& file, const Elf64_Shdr& table, std::uint64_t name
   return false;
 }
 
-// Returns whether an MPI library is linked statically. Only a library defines functions that tools
-// must not replace.
+// Returns whether an MPI library is linked statically into the file. It looks for functions that
+// tools must not replace, since only a library defines these.
 bool holds_an_mpi_library(const MappedFile& file, const Elf64_Ehdr& elf) {
   const auto section = [&](std::uint64_t index, Elf64_Shdr& header) {
     return index < elf.e_shnum && file.read(elf.e_shoff + index * elf.e_shentsize, header);
@@ -144,8 +145,8 @@ bool has_capabilities(const std::string& path) {
   return getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
 }
 
-// Returns why the loader would not load Weft; empty if it would. File capabilities do not matter
-// for root, which has all rights anyway.
+// Returns the reason why the loader would not load Weft into the program; empty if it would. File
+// capabilities do not matter for root, which has all rights anyway.
 std::string why_not(const DynamicPart& part, const std::string& path, const struct stat& status) {
   // The dynamic loader itself has no interpreter either, but it has a library name.
   if (part.interpreter.empty() && !part.soname)
@@ -196,8 +197,8 @@ bool is_program(const std::string& path) {
 
 }  // namespace
 
-// Recognises the runtimes of GCC and Clang. The runtime for undefined behaviour replaces no
-// functions, and may come anywhere.
+// Returns whether a library is a sanitizer's runtime of GCC or Clang. The one for undefined
+// behaviour does not count, since it replaces no functions and may come anywhere.
 bool is_sanitizer(std::string_view library) {
   library.remove_prefix(library.rfind('/') + 1);
   for (const std::string_view start :

@@ -16,7 +16,7 @@ std::string find_in_path(const std::string& name);
 
 struct Program {
   bool preloadable = true;
-  std::string why_not;  // message for the user if the program is not preloadable
+  std::string why_not;  // reason for the user if the program is not preloadable
   Family family = Family::unknown;
   std::string mpi_library;  // name that revealed the family, such as libmpi.so.12
   // The runtime of a sanitizer that must be loaded before all other libraries, such as
@@ -27,8 +27,8 @@ struct Program {
 // Returns whether a library, given by name or path, is a sanitizer's runtime.
 bool is_sanitizer(std::string_view library);
 
-// Returns an error if the file cannot be read. A file that is not ELF, such as a script, counts as
-// preloadable, with unknown family.
+// Examines a program file; returns an error if it cannot be read. A file that is not ELF, such as a
+// script, counts as preloadable, with unknown family.
 Result<Program> look_at_program(const std::string& path);
 
 }  // namespace weft::launch

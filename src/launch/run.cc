@@ -87,7 +87,7 @@ std::string families_there(const std::string& directory) {
   return names.empty() ? "none" : names;
 }
 
-// what: an MPI family, or "heap".
+// Returns the path of one of Weft's libraries. what: an MPI family, or "heap".
 Result<std::string> find_library(const std::string& self, const std::string& what) {
   const auto directories = library_directories(self);
   for (const auto& directory : directories) {
@@ -108,8 +108,8 @@ Result<std::string> find_library(const std::string& self, const std::string& wha
                            : "build")};
 }
 
-// Returns whether the heap library is requested and can work: sanitizers allocate all memory
-// themselves.
+// Returns whether the heap library is requested and can work. It cannot if the program has a
+// sanitizer, which allocates all memory itself.
 bool wants_heap(const std::string& name, const Program& program) {
   const char* const bytes = std::getenv("WEFT_SHARED_HEAP");
   if (!bytes || !*bytes || program.sanitizer.empty()) return bytes && *bytes;
@@ -119,8 +119,8 @@ bool wants_heap(const std::string& name, const Program& program) {
   return false;
 }
 
-// Returns the libraries to preload: the advisor's first, which must see the application's calls
-// before Weft's does, then the family's, then with --shared-heap the heap's.
+// Returns the libraries to preload, separated by colons: the advisor's first, which must see the
+// application's calls before Weft's does, then the family's, then the heap's if it is requested.
 Result<std::string> find_libraries(const std::string& self, Family family, const Program& program,
                                    const RunOptions& options) {
   const std::string name = family_name(family);
@@ -137,8 +137,8 @@ Result<std::string> find_libraries(const std::string& self, Family family, const
   return found;
 }
 
-// Enables the trace, from which the advisor shows Weft's threads, unless the user writes the trace
-// elsewhere. All ranks trace, and the first one writes the file.
+// Makes the ranks write a trace, from which the advisor shows Weft's threads, unless the user has
+// asked for a trace elsewhere. All ranks trace, and the first one writes the file.
 void trace_for_advisor() {
   const char* const directory = std::getenv(advise::kDirectoryVariable);
   const std::string file = std::string(directory ? directory : "") + advise::kThreadsFile;
@@ -146,7 +146,8 @@ void trace_for_advisor() {
   if (!asked || !*asked) setenv("WEFT_TRACE", file.c_str(), 1);
 }
 
-// Returns the words that `weft run` under the advisor inserts before a launcher's programs.
+// Returns the command that `weft run` under the advisor inserts before a launcher's programs; empty
+// if there is no advisor.
 std::vector<std::string> watching_words(const std::string& self) {
   const char* const directory = std::getenv(advise::kDirectoryVariable);
   const char* const overhead = std::getenv(advise::kOverheadVariable);
@@ -193,13 +194,14 @@ int start_program(const std::string& self, const RunOptions& options) {
   const std::string& name = options.command[0];
   const std::string path = find_in_path(name);
   const auto command = pointers(options.command);
-  // The launcher starts `weft run` in each rank, which finds these options in its environment.
+  // The option is passed on by the environment: if the program is a launcher, the `weft run` in
+  // each rank reads it there.
   if (options.watched) setenv(advise::kWatchedVariable, "1", 1);
   if (path.empty() || same_file(path, self)) return become(path, command.data());
   auto program = look_at_program(path);
   if (!program) return refuse(program.error().message);
   if (!program->preloadable) return refuse(name + " " + program->why_not);
-  // In a rank the preloaded library reports the mistake, once for the job.
+  // If the process is a rank, the preloaded library reports the mistake later, once for the job.
   const bool is_said_later = launched_rank() && program->family != Family::unknown;
   if (!options.refusal.empty() && !is_said_later) return refuse(options.refusal);
   auto choice = choose_family(name, *program, options.mpi, launcher_of_environment());
@@ -232,7 +234,7 @@ int become(const std::string& path, const char* const* command) {
     say_why_it_ends(command[0] + std::string(": not found"), Of::node);
     return kNotFound;
   }
-  // execvp also starts scripts that lack a first line with their interpreter.
+  // The call also starts scripts whose first line names no interpreter.
   execvp(path.c_str(), const_cast<char* const*>(command));
   const int error = errno;
   say_why_it_ends(path + ": " + std::strerror(error), Of::node);

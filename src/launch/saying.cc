@@ -17,8 +17,8 @@ namespace {
 
 constexpr int kRefused = 2;
 
-// The ranks of one job start within this time on a node; the first rank keeps the right to print
-// for as long.
+// Time in microseconds within which all ranks of a job start on a node. For as long, the first rank
+// to print keeps that right, so that no other one prints the same message.
 constexpr useconds_t kTogetherUs = 500'000;
 
 void say(const std::string& message, const std::string& of_whom) {
@@ -35,8 +35,9 @@ std::string node() {
   return " (node " + std::string(name.data()) + ")";
 }
 
-// Takes a socket name that only one process of the node can have at a time and that vanishes with
-// it. The name contains the launcher's process number, which distinguishes jobs.
+// Returns whether this process may print the message for all ranks of the node. It takes a socket
+// name that only one process of the node can have at a time and that vanishes with the process. The
+// name contains the launcher's process number, which distinguishes jobs.
 bool has_the_word(const std::string& message) {
   const std::string name = "weft-" + std::to_string(getuid()) + "-" + std::to_string(getppid()) +
                            "-" + std::to_string(std::hash<std::string>{}(message));
@@ -62,7 +63,8 @@ void say_why_it_ends(const std::string& message, Of whom) {
     say(message, whom == Of::node  ? node()
                  : is_first_rank() ? in_words(launched_ranks())
                                    : " (rank " + std::string(rank) + ")");
-  usleep(kTogetherUs);  // the launcher kills the other ranks when the first one ends
+  // This rank waits, since the launcher kills the other ranks when the first one ends.
+  usleep(kTogetherUs);
 }
 
 int refuse(const std::string& message, Of whom) {

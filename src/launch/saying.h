@@ -15,7 +15,7 @@ void say_once(const std::string& message);
 // whose node has no first rank may run another program, and be the only one that ends.
 void say_why_it_ends(const std::string& message, Of whom = Of::job);
 
-// Prints the message and returns the status.
+// Prints the message once for the ranks that it concerns, and returns the exit status.
 int refuse(const std::string& message, Of whom = Of::job);
 
 }  // namespace weft::launch
