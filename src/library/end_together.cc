@@ -1,6 +1,6 @@
-// After MPI_Finalize ranks cannot communicate. A process that has returned from it therefore sets
-// its process name, which all others of the node can read. The first process then announces the
-// time to exit in the same way.
+// Lets all ranks of a node end at the same time. After MPI_Finalize ranks cannot communicate, so a
+// process that has returned from it sets its process name, which all others of the node can read.
+// The first process then announces the time to exit in the same way.
 #include "library/end_together.h"
 
 #include <fcntl.h>
@@ -33,10 +33,12 @@ using Milliseconds = std::chrono::milliseconds;
 
 constexpr auto kPatience = std::chrono::seconds(5);
 constexpr std::int64_t kNotice_ms = 20, kWrap_ms = 1'000'000;
-const std::string kOut = "weft-out";  // a process name has at most 15 characters
+// The process name of a rank that has left MPI_Finalize; such a name has at most 15 characters.
+const std::string kOut = "weft-out";
 
 struct Process {
-  // Identifies the kernel and the process namespace; process numbers are comparable if it is equal.
+  // Identifies the kernel and the process namespace. Processes for which it is equal can look at
+  // each other by `number`.
   std::uint64_t node;
   std::int64_t number;
 };
@@ -71,7 +73,7 @@ void take_name(const std::string& name) {
   close(file);
 }
 
-// Returns "" if the process has ended.
+// Returns the process's name; "" if the process has ended.
 std::string name_of(const Process& process) {
   std::string name;
   std::ifstream("/proc/" + std::to_string(process.number) + "/comm") >> name;
@@ -101,7 +103,7 @@ void name_instant(const std::vector<Process>& others) {
   std::this_thread::sleep_until(Clock::time_point(Milliseconds(instant)));
 }
 
-// Returns the exit time in the first process's name; nothing if it has not announced one yet.
+// Returns the exit time that a process name announces; nothing if it announces none.
 std::optional<std::int64_t> instant_in(const std::string& name) {
   if (!name.starts_with(kOut)) return std::nullopt;
   std::int64_t instant = 0;

@@ -1,5 +1,6 @@
-// Open MPI reports fault tolerance by an attribute of MPI_COMM_WORLD, whether its parameter was set
-// by the launcher, in the environment or in a file.
+// Finds out whether a job continues after a rank has failed. Open MPI reports that by an attribute
+// of MPI_COMM_WORLD, whether its parameter was set by the launcher, in the environment or in a
+// file.
 #include "library/failures.h"
 
 #include <cstdlib>
@@ -14,14 +15,16 @@ namespace weft {
 #ifdef WEFT_FAMILY_OPENMPI
 
 bool is_to_continue_after_failures() {
-  constexpr std::string_view kNo = "0fFnNdD";  // first letters of 0, false, no and disabled
+  // First letters of values that switch it off: 0, false, no, disabled.
+  constexpr std::string_view kNo = "0fFnNdD";
   const char* const asked = std::getenv("OMPI_MCA_mpi_ft_enable");
   return asked && *asked && kNo.find(*asked) == std::string_view::npos;
 }
 
 bool continues_after_failures() {
   constexpr int kFaultTolerance = 12;  // value of MPI_FT, which mpi.h of Open MPI 4 lacks
-  // Libraries without fault tolerance reject the key as invalid.
+  // Libraries that cannot continue after failures would reject the attribute's key as invalid, so
+  // it is not asked for there.
   if (!find_behind_weft("MPIX_Comm_revoke")) return false;
   int* enabled = nullptr;
   int found = 0;

@@ -6,15 +6,16 @@
 
 namespace weft {
 
-// Must be called before the library's initialisation. Reads the launcher's setting from the
-// environment.
+// Returns whether the job will continue after a rank has failed, according to the launcher's
+// setting in the environment. Must be called before the MPI library's initialisation.
 bool is_to_continue_after_failures();
 
-// May be called at any time after the library's initialisation.
+// Returns whether the job continues after a rank has failed, according to the MPI library. May be
+// called at any time after the library's initialisation.
 bool continues_after_failures();
 
-// Returns whether no rank of `comm` has failed. It is collective over the remaining ranks and
-// returns the same on all. Use it only in jobs that continue after failures.
+// Returns whether no rank of `comm` has failed. The call is collective over the remaining ranks,
+// and the answer is equal on all of them. Must only be called in jobs that continue after failures.
 bool all_are_left(MPI_Comm comm);
 
 }  // namespace weft

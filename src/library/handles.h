@@ -27,8 +27,8 @@ struct Handles {
 
 extern Handles handles;
 
-// `find` looks up a symbol in the MPI library. Returns false if the library lacks a required
-// symbol.
+// Looks up the handles. `find` must return the address of a symbol in the MPI library. Returns true
+// if that has all required symbols, otherwise false.
 bool bind_handles(void* (*find)(const char* name));
 
 }  // namespace weft

@@ -6,7 +6,8 @@
 namespace weft {
 namespace {
 
-// Duplicates of MPI_COMM_SELF do not inherit the attribute.
+// Copy callback of the attribute by which a function is registered: duplicates of MPI_COMM_SELF do
+// not inherit it.
 int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
   *flag = 0;
   return MPI_SUCCESS;
@@ -14,7 +15,8 @@ int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
 
 }  // namespace
 
-// MPI keeps a freed key until its last attribute is deleted.
+// Registers a function as a delete callback of MPI_COMM_SELF (in_finalize.h). The key can be freed
+// at once, since MPI keeps it until its last attribute is deleted.
 bool call_in_finalize(MPI_Comm_delete_attr_function* callback) {
   int key = 0;
   if (library_calls.Comm_create_keyval(copy_nothing, callback, &key, nullptr) != MPI_SUCCESS)

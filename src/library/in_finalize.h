@@ -7,8 +7,8 @@
 
 namespace weft {
 
-// Registers a function that the library calls while it finalises, in reverse order of registration
-// on MPI_COMM_SELF. Returns false if the library refuses.
+// Registers a function that the library calls while it finalises; the function registered last is
+// called first. Returns true if that succeeded, false if the library refuses.
 bool call_in_finalize(MPI_Comm_delete_attr_function* callback);
 
 }  // namespace weft

@@ -27,15 +27,16 @@ const void* destination([[maybe_unused]] const void* to) {
 #endif
 }
 
-// The wrapped functions are looked up when the library is loaded, since a jump may be made in a
-// signal handler.
+// A wrapper of one of the C library's functions for jumps. It looks that function up when Weft's
+// library is loaded, since a jump may be made in a signal handler.
 class Jump {
  public:
   constexpr explicit Jump(const char* name) : name_(name) {}
   void find() { next_ = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name_)); }
   [[noreturn]] void operator()(void* to, int value) {
     leaves_frames(destination(to));
-    if (!next_) find();  // called before the library's initialisation
+    // The function is unknown if this is called before Weft's library is initialised.
+    if (!next_) find();
     next_(to, value);
     __builtin_unreachable();
   }

@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-// Searches the objects directly, since dlsym(RTLD_NEXT) is itself being looked for.
+// Searches the objects loaded after this one for a function. They are searched directly, since the
+// usual means, dlsym(RTLD_NEXT), is itself being looked for.
 template <class Function>
 void find_behind(const link_map* object, const char* name, Function& function) {
   for (object = object->l_next; object; object = object->l_next)
@@ -36,8 +37,9 @@ const link_map* object_of(const void* address) {
                                                                                      : nullptr;
 }
 
-// No guarded static variable is used here: some compilers' guards lock a mutex, and a sanitizer's
-// runtime looks up functions before its own pthread_mutex_lock works.
+// Returns the linker's functions (linker.h). No guarded static variable is used here: some
+// compilers' guards lock a mutex, and a sanitizer's runtime looks up functions before its own
+// pthread_mutex_lock works.
 Linker linker() {
   static constinit std::atomic<decltype(Linker::dlsym)> dlsym{};
   static constinit std::atomic<decltype(Linker::dlopen)> dlopen{};

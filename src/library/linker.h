@@ -1,5 +1,5 @@
 // Finds the dynamic linker's own dlsym and dlopen. Weft's library exports functions of the same
-// names (interpose/looked_up.cc), so Weft itself must call these.
+// names (interpose/looked_up.cc), so Weft itself must call those found here.
 #pragma once
 
 #include <dlfcn.h>
@@ -12,7 +12,8 @@ struct Linker {
   void* (*dlopen)(const char* file, int mode);
 };
 
-// Returns the next definitions after this library; they may belong to another tool.
+// Returns dlsym and dlopen as the objects loaded after this library define them; they may belong to
+// another tool.
 Linker linker();
 
 // Returns the loaded object that holds an address; nullptr if there is none. Objects are linked in

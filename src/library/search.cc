@@ -1,7 +1,7 @@
-// Wrappers call the next definition of MPI_X in the chain, so that other PMPI tools keep working.
-// Wrappers called as PMPI_X, and Weft's own calls, use the library's PMPI_X and skip Weft's. An
-// interpreter loads the MPI library late and in a local scope, where a plain look-up finds nothing:
-// it is then looked up by its file name.
+// Finds the MPI functions to call. Wrappers call the next definition of MPI_X after Weft, so that
+// other PMPI tools keep working. Wrappers called as PMPI_X, and Weft's own calls, use the library's
+// PMPI_X and skip Weft's. An interpreter loads the MPI library late and in a local scope, where a
+// plain look-up finds nothing: the library is then looked up by its file name.
 #include "library/search.h"
 
 #include <link.h>
@@ -51,7 +51,8 @@ void* find_behind_weft(const char* name) {
   return library ? linker().dlsym(library, name) : nullptr;
 }
 
-// Variables are looked up in the global scope, not after Weft: the program may hold the valid copy.
+// Finds a variable of the MPI library in the global scope, not only in objects after Weft: the
+// program may hold the valid copy.
 void* find_variable(const char* name) {
   if (void* first = linker().dlsym(RTLD_DEFAULT, name)) return first;
   void* library = late_library();
@@ -83,8 +84,8 @@ Extent object_around(void* address) {
   return search.found;
 }
 
-// Returns the address of a function that only the MPI library defines: some tools define PMPI_Init
-// and the MPI-IO functions themselves.
+// Returns an address in the MPI library: that of a function which only the library defines, whereas
+// some tools define PMPI_Init and the MPI-IO functions themselves.
 void* within_library() {
   return find_behind_weft("PMPI_Get_library_version");
 }
@@ -106,8 +107,9 @@ Extent library_extent() {
   return check_family() ? object_around(within_library()) : Extent();
 }
 
-// If the Fortran binding is part of the library itself, the application's Fortran calls cannot be
-// told from the library's own calls. Then no call is attributed to the library.
+// Stores the address range of the MPI library, by which its own calls are recognised. If the
+// Fortran binding is part of the library itself, the application's Fortran calls cannot be told
+// from the library's. Then nothing is stored, and no call is attributed to the library.
 void note_library() {
   void* const within = within_library();
   if (!within) return;
@@ -143,16 +145,18 @@ std::string linked_name_of(void* address) {
 bool of_this_family(const std::string& file) {
   for (const char* name : kLibraryNames)
     if (file.compare(0, std::strlen(name), name) == 0) return true;
-  // Some implementations have other library names (libmpich.so, libpmpi.so).
+  // MPICH has other library names in some distributions (libmpich.so, libpmpi.so), so the number
+  // decides.
   return file.find(".so.12") != std::string::npos && std::string(WEFT_FAMILY) == "mpich";
 }
 
 }  // namespace
 
 void bind_now() {
-  // std::call_once is avoided: it makes a system call to wake waiters even if there are none.
+  // A static variable is used, since std::call_once would make a system call to wake waiters even
+  // if there are none.
   [[maybe_unused]] static const bool bound = (bind_next_calls(find), true);
-  // Binds again if the library was not loaded at the first attempt.
+  // The functions are bound again if the library was not loaded at the first attempt.
   if (!next_calls.Init) bind_next_calls(find);
 }
 

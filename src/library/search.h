@@ -1,4 +1,4 @@
-// Finds the MPI library's functions and variables, whenever and however it was loaded.
+// Finds the MPI library's functions and variables, whenever and however the library was loaded.
 #pragma once
 
 #include <link.h>
@@ -13,16 +13,17 @@ namespace weft {
 
 // Returns the next definition of a function after this library; nullptr if there is none.
 void* find(const char* name);
-// Returns the MPI library's own function. It skips all of Weft's libraries, since the advisor's may
-// precede the engines'.
+// Returns the MPI library's own function, nullptr if there is none. It skips all of Weft's
+// libraries, since the advisor's may precede the engines'.
 void* find_behind_weft(const char* name);
-// Searches the global scope rather than the objects after Weft: the program may hold the valid
-// copy.
+// Returns the address of a variable of the MPI library; nullptr if there is none. It searches the
+// global scope rather than the objects after Weft, since the program may hold the valid copy.
 void* find_variable(const char* name);
-// Returns the file, without its directory, from which an address was loaded.
+// Returns the name, without directory, of the file from which an address was loaded.
 std::string file_of(void* address);
-// Returns whether the address is in the Fortran binding. The binding tells the library only after a
-// call that the callbacks are Fortran's, which have another calling convention.
+// Returns whether the address is in the library's Fortran binding. Calls from there need care: only
+// afterwards does the binding tell the library that the callbacks are Fortran's, which have another
+// calling convention.
 bool is_fortran_binding(const void* address);
 // The address range of a loaded object.
 struct Extent {
@@ -35,12 +36,13 @@ struct Extent {
 Extent extent_of(const dl_phdr_info& object);
 // Returns the MPI library's range; empty if none is loaded, or one of another family.
 Extent library_extent();
-// Stores the MPI library's address range for from_library().
+// Stores the MPI library's address range, which from_library() uses.
 void note_library();
 
-// Binds next_calls. It is thread-safe.
+// Looks up the functions that wrappers call (next_calls). It is thread-safe.
 void bind_now();
-// Returns whether the address is in the MPI library, which calls itself by PMPI_ names.
+// Returns whether the address is in the MPI library: then a call from there is one that the library
+// makes itself, by a PMPI_ name.
 bool from_library(const void* caller);
 // Reports that the application called a function that no library in the chain defines, and aborts.
 [[noreturn]] void missing_call(CallId id);

@@ -19,8 +19,8 @@ inline bool is_of_session(MPI_Comm comm) {
   return session_communicators.load(std::memory_order_relaxed) != 0 && is_known_of_session(comm);
 }
 
-// Must be called when the library has made a communicator from `parent`. Returns `code`, the
-// library's result.
+// Tracks a new communicator if its parent is tracked. Must be called when the library has made it
+// from `parent`. Returns `code`, the library's result.
 inline int made_of(MPI_Comm parent, const MPI_Comm* made, int code) {
   if (session_communicators.load(std::memory_order_relaxed) != 0 && code == MPI_SUCCESS)
       [[unlikely]]
@@ -28,20 +28,22 @@ inline int made_of(MPI_Comm parent, const MPI_Comm* made, int code) {
   return code;
 }
 
-// Must be called when the library has made a communicator from a session's groups.
+// Tracks a new communicator. Must be called when the library has made it from a session's groups.
+// Returns `code`, the library's result.
 inline int made_of_groups(const MPI_Comm* made, int code) {
   if (code == MPI_SUCCESS) note_of_session(*made, true);
   return code;
 }
 
-// Must be called before the library frees the communicator, since it may reuse the handle.
+// Stops tracking a communicator. Must be called before the library frees it, since the library may
+// reuse the handle.
 inline void forget_if_of_session(MPI_Comm comm) {
   if (session_communicators.load(std::memory_order_relaxed) != 0) [[unlikely]]
     note_of_session(comm, false);
 }
 
-// Frees `comm` by `free`. The handle is forgotten first, since another communicator may get it, and
-// tracked again if the library refuses.
+// Frees `comm` by `free`, and returns the result of that. The handle is forgotten first, since
+// another communicator may get it, and tracked again if the library refuses.
 template <class Free>
 int free_of_session(MPI_Comm* comm, Free free) {
   const MPI_Comm handle = *comm;
