@@ -1,15 +1,17 @@
-// Powers of two, and the fold of any number of ranks to one. Neighbouring ranks form the folded
-// pairs, so that partial results always cover runs of consecutive ranks. This keeps the order of
-// operands for non-commutative operators.
+// Computes powers of two, and reduces (folds) any number of ranks to a power of two by letting one
+// rank of some pairs act for both. Neighbouring ranks form these pairs, so that partial results
+// always cover runs of consecutive ranks. This keeps the order of operands for non-commutative
+// operators.
 #pragma once
 
 namespace weft {
 
 bool is_power_of_two(int n);
-int power_of_two_below(int n);  // the largest one that is <= n
+int power_of_two_below(int n);  // returns the largest power of two that is <= n
 
-// If there are `extra` ranks more than a power of two, the first 2 * extra ranks form pairs (2i, 2i
-// + 1). One rank of each pair acts for both: `preferred` in its own pair, otherwise the odd one.
+// Fold: lets a power of two of ranks act for all. If there are `extra` ranks more than a power of
+// two, the first 2 * extra ranks form pairs (2i, 2i + 1). Only one rank of each pair acts:
+// `preferred` in its own pair, otherwise the odd one.
 class Fold {
  public:
   explicit Fold(int size, int preferred = 1)

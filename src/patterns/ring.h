@@ -1,4 +1,4 @@
-// Ranks arranged in a ring or a chain.
+// Finds the neighbours of a rank in a ring or a chain of ranks.
 #pragma once
 
 namespace weft {
@@ -9,7 +9,8 @@ inline int ring_at(int rank, int distance, int size) {
   return at < 0 ? at + size : at;
 }
 
-// Return the neighbour in the chain that begins at rank `first` of the ring; -1 at its ends.
+// Return the previous and the next rank in the chain that begins at rank `first` of the ring; -1 if
+// there is none.
 int chain_previous(int rank, int first, int size);
 int chain_next(int rank, int first, int size);
 

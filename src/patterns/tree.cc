@@ -7,7 +7,8 @@
 namespace weft {
 namespace {
 
-// Returns the number of ranks in a complete subtree of this node.
+// Returns how many consecutive numbers the complete subtree of this node has; the tree itself may
+// end earlier.
 int reach(int node, int size) {
   return node == 0 ? size : node & -node;
 }

@@ -6,17 +6,19 @@
 
 namespace weft {
 
-int binomial_parent(int node);                           // -1 for the root
-std::vector<int> binomial_children(int node, int size);  // smallest subtree first
+int binomial_parent(int node);                           // returns -1 for the root
+std::vector<int> binomial_children(int node, int size);  // in order, the smallest subtree first
 int binomial_subtree(int node, int size);  // number of nodes in the subtree, including `node`
 
-// The k-nomial tree has digits to base `radix` in place of bits: node v has the children v + j *
-// radix^k, 0 < j < radix, for all k below v's lowest non-zero digit.
+// The k-nomial tree of this radix is like the binomial one, but with digits to base `radix` in
+// place of bits: node v has the children v + j * radix^k, 0 < j < radix, for all k below v's lowest
+// non-zero digit.
 int knomial_parent(int node, int radix);
-std::vector<int> knomial_children(int node, int size, int radix);  // nearest first
+std::vector<int> knomial_children(int node, int size, int radix);  // in order, the nearest first
 
 // Returns the level of the message between a node other than 0 and its parent: 1 plus the number of
-// zero digits after the node's last non-zero digit. Leaves may have level 1.
+// zero digits after the node's last non-zero digit (base `radix`). Messages of leaves may have
+// level 1.
 int knomial_level(int node, int radix);
 
 }  // namespace weft
