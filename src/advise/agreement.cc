@@ -22,8 +22,8 @@
 namespace weft::advise {
 namespace {
 
-// kEntries bounds how many calls ranks may be apart before a comparison is given up; kPlaces bounds
-// the call sites of all ranks.
+// kEntries: limit of how many calls ranks may be apart before a comparison is given up. kPlaces:
+// limit of the call sites of all ranks together.
 constexpr int kEntries = 1024, kPlaces = 4096;
 constexpr std::uint64_t kMix = UINT64_C(0x9e3779b97f4a7c15);
 
@@ -151,8 +151,8 @@ std::string difference(const Made& one, const Made& other) {
   return one.op && other.op && one.op != other.op ? "another operator" : "";
 }
 
-// Stores the bytes that go from one rank to another, or compares them with the number that the peer
-// stored.
+// Compares the number of bytes that go from one rank to another with the number that the peer has
+// stored, or stores it if the peer has not.
 void pair(Entry& entry, const Made& own, int from, int to, std::uint64_t bytes) {
   std::uint64_t& noted = entry.pairs[from][to];
   const std::uint64_t before = noted;
@@ -174,8 +174,8 @@ void compare_pairs(Entry& entry, const Made& own, const Stated& stated, int size
   }
 }
 
-// Claims the entry for the communicator's current call if it holds an older one. Returns whether
-// the entry belongs to this call; false if other ranks are already too far ahead.
+// Claims the entry for the communicator's current call if it holds an older one. Returns true if
+// the entry now belongs to this call; false if other ranks are already too far ahead.
 bool is_for(Entry& entry, const Communicator& comm) {
   if (entry.comm == comm.identity && entry.sequence >= comm.compared)
     return entry.sequence == comm.compared;

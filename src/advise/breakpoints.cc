@@ -1,4 +1,5 @@
-// Opens events of the kernel's performance monitor without the C library.
+// Sets hardware breakpoints: opens events of the kernel's performance monitor by system calls,
+// without the C library.
 #include "advise/breakpoints.h"
 
 #include <fcntl.h>
@@ -11,7 +12,8 @@
 namespace weft::advise {
 namespace {
 
-// Moves a descriptor out of the range of those that the application's own files get.
+// Gives a file descriptor a high number, out of the range of those that the application's own files
+// get.
 int moved_up(int descriptor) {
   constexpr long kFirst = 900;
   const long moved = kernel::direct(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC, kFirst);

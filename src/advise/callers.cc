@@ -58,7 +58,7 @@ static_assert(kKnown == std::size_t{1} << (64 - 54));
 Known& known_at(std::uintptr_t address) {
   Known& entry = known[address * UINT64_C(0x9e3779b97f4a7c15) >> 54];
   if (entry.address == address) return entry;
-  // place_of() is used since dladdr also searches all symbols of the file.
+  // The file is found by place_of(), since dladdr would also search all symbols of the file.
   const Place place = place_of(address - 1);
   entry = {.address = address,
            .up = 0,
@@ -91,7 +91,7 @@ class Way {
   // all: whether callers of a wrapper are collected as well as the wrapper itself.
   explicit Way(bool all) : all_(all) {}
 
-  // Returns whether the next address is needed.
+  // Adds an address if it belongs to the result. Returns whether the next address is needed.
   bool add(const Known& entry) {
     if (caller.address == 0 && entry.binding != Binding::none) return ++bindings_ < kMostBindings;
     caller.way = (caller.way ^ entry.address) * UINT64_C(0x9e3779b97f4a7c15);
@@ -136,8 +136,8 @@ Caller by_unwinding(bool all) {
   return walk.way.caller;
 }
 
-// Walks by cached frame sizes. Returns false if one is unknown, or if a word that should be a
-// return address is not one.
+// Walks up the stack by cached frame sizes. Returns true if that succeeded; false if a size is
+// unknown, or if a word that should be a return address is not one.
 bool by_what_is_known(Called called, Way& way) {
 #if defined(__x86_64__)
   auto address = reinterpret_cast<std::uintptr_t>(called.address);
@@ -155,8 +155,8 @@ bool by_what_is_known(Called called, Way& way) {
 #endif
 }
 
-// Walks by cached frame sizes, and at intervals by unwinding, which detects frames of variable
-// size.
+// Finds the caller by cached frame sizes, and at intervals by unwinding, which detects frames of
+// variable size.
 Caller way_to(Called called, bool all) {
   constexpr std::uint32_t kCheck = 64;
   static constinit thread_local std::uint32_t calls = 0;
@@ -229,9 +229,10 @@ void write_place(const Python& p, void* code, Written& entry) {
   void* const name = p.GetAttr(code, "co_name");
   const char* const path = file ? p.Utf8(file) : nullptr;
   const char* const function = name ? p.Utf8(name) : nullptr;
-  // Clears an error, such as that of a path which is not UTF-8: the program must not see it.
+  // An error, such as that of a path which is not UTF-8, is cleared, since the program must not see
+  // it.
   if (!path || !function) p.ForgetError();
-  // A longer path is cut to its end.
+  // Length of a stored path; of a longer one only the end is kept.
   constexpr std::size_t kLongest = 430;
   const std::size_t length = path ? std::strlen(path) : 0;
   const auto end_of = [&](std::size_t most) {
@@ -266,8 +267,8 @@ const Written& place_in(const Python& p, void* code, int line, std::uint32_t wal
   return entry;
 }
 
-// Collects the Python functions from the innermost outwards until one belongs to no library, like
-// Way. Every frame but the first is an owned reference.
+// Adds the Python functions on the stack to the caller, from the innermost outwards until one
+// belongs to no library, as class Way does. Every frame but the first is an owned reference.
 void add_python_frames(const Python& p, Caller& caller) {
   constexpr int kOwn = 4, kMost = 24;
   static_assert(kMost < kWritten);

@@ -156,8 +156,8 @@ void check_begins(const char* directory, int rank, int ranks) {
 
 void check_started(std::uint64_t request, const InFlight& memory, std::uint64_t comm, CallId call,
                    const Caller& caller) {
-  // The handle is in use already if another thread has completed its operation but has not reported
-  // that yet.
+  // If the handle is in use already, another thread has completed its operation but has not
+  // reported that yet.
   if (several.load(std::memory_order_relaxed)) check_dropped(request);
   auto* const slot = std::find_if(std::begin(flights), std::end(flights),
                                   [](const Flight& one) { return one.request == 0; });
@@ -180,8 +180,8 @@ void check_started(std::uint64_t request, const InFlight& memory, std::uint64_t 
   guard_side(number, memory.written, memory.passed_on);
 }
 
-// MPI libraries may give one handle to several operations that are already complete, so all of them
-// end here.
+// Ends the operations of a request that has completed. There may be several: MPI libraries may give
+// one handle to several operations that are already complete.
 void check_completed(std::uint64_t request, Called called) {
   for (Flight& flight : flights) {
     if (flight.request != request) continue;

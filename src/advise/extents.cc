@@ -136,7 +136,7 @@ Bytes sent(const Call& call, const Communicator& comm) {
 
 Bytes read_by_mpi(const Call& call, const Communicator& comm) {
   if (comm.inter) return {static_cast<const char*>(call.sendbuf), SIZE_MAX};
-  // A reduce-scatter states its counts on the receive side only.
+  // The counts are taken from the receive side, since a reduce-scatter states them only there.
   if (call.kind == Kind::reduce_scatter || call.kind == Kind::reduce_scatter_block) {
     const void* const buffer = in_place(call.sendbuf) ? call.recvbuf : call.sendbuf;
     const Side all{buffer, call.recvcounts, call.recvtype, call.senddispls, nullptr};
@@ -148,7 +148,7 @@ Bytes read_by_mpi(const Call& call, const Communicator& comm) {
 
 Bytes received(const Call& call, const Communicator& comm) {
   if (comm.inter) return {static_cast<const char*>(call.recvbuf), SIZE_MAX};
-  // The call has a count for each rank, but receives only this rank's block.
+  // Only this rank's block is received, although the call has a count for each rank.
   if (call.kind == Kind::reduce_scatter)
     return elements(call.recvbuf, call.recvcounts.at(comm.rank), call.recvtype);
   const Side side{call.recvbuf, call.recvcounts, call.recvtype, call.recvdispls, call.recvtypes};

@@ -23,7 +23,7 @@ struct Line {
 };
 
 void findings_begin(const char* directory, int rank);
-// Returns whether the file for findings is open.
+// Returns whether findings are written, that is, whether their file is open.
 bool findings_go();
 // Returns the number of this rank in MPI_COMM_WORLD.
 int finding_rank();
@@ -31,8 +31,8 @@ int finding_rank();
 Line line_of(const Place& place);
 Line line_of(CallId call, const Caller& caller);
 
-// Writes a finding, each only once. `other` is the offending access or the other rank's call.
-// `rank` is the number of the rank to which `start` belongs.
+// Writes a finding, unless the same one was written before. `rule` is its kind, and `rank` is the
+// rank to which `start` belongs. `other` is the offending access or the other rank's call.
 void tell(const char* rule, int rank, const Line& start, const Line& other,
           const char* detail = "");
 

@@ -332,7 +332,7 @@ void enter_mpi() {
   me->selector = kernel::kAllow;
   if (me->of_library || !opened_in_mpi()) return;
   const Locked locked;
-  // Each MPI call opens and closes pages, which costs time.
+  // Guards end if they have cost too much: each MPI call opens and closes pages, which takes time.
   if (is_overspent()) all_unseen(Unknown::budget);
   const bool others = other_threads();
   for (Guard& guard : guards) {

@@ -24,7 +24,7 @@ void guards_begin(double overhead);
 // Returns the reason why no guards are set in this process; Unknown::none if they are set.
 Unknown guards_off();
 
-// Bounds on the time since a buffer was last written, and the instruction that wrote it.
+// Bounds in ns on the time since a buffer was last written, and the instruction that wrote it.
 struct Unwritten {
   Bounds bounds;
   Instruction writer;

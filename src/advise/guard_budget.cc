@@ -1,4 +1,5 @@
-// Compares the time spent on guards with the allowed share.
+// Keeps the cost of guards within the budget: compares the time spent on guards with the allowed
+// share.
 #include "advise/guard_budget.h"
 
 #include <sys/syscall.h>

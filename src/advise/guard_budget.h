@@ -1,4 +1,4 @@
-// The cost of guards: the allowed share of the run time, and the cost so far.
+// Keeps the cost of guards within a budget: the allowed share of the run time, and the cost so far.
 #pragma once
 
 #include <time.h>

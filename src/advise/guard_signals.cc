@@ -47,8 +47,8 @@ greg_t* registers(void* context) {
   return static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
 }
 
-// Returns the interrupted instruction. Needs the lock. The top of the program's stack is read only
-// if no guard has closed it.
+// Returns the interrupted instruction. behind: kFaulted or kPassed. Needs the guards' lock. The top
+// of the program's stack is read only if no guard has closed it.
 Instruction instruction_at(void* context, std::uintptr_t behind) {
   const auto stack = static_cast<std::uintptr_t>(registers(context)[REG_RSP]);
   const auto closed = [&](const Guard& guard) { return guard.live && guard.near_stack(stack); };

@@ -139,7 +139,7 @@ void keep(Site& site, What side, Bounds bounds, Span proven, Instruction by) {
   recorder.event(site, side, proven.began_ns, proven.ended_ns);
 }
 
-// Records the first access to a result. The time that accesses beside the buffer cost is
+// Ends the guard of a result at its first access. The time that accesses beside the buffer cost is
 // subtracted, since without the guard the program would have come here earlier. After many such
 // accesses it may instead have waited for a point in time. The cost of the observation is
 // subtracted, too. The timeline keeps the clock's time, since it shows the order of accesses and
@@ -165,8 +165,8 @@ void misses(Guard& guard) {
   if (!guard.unseen_ns) guard.unseen_ns = now_ns();
 }
 
-// Opens the shared pages for good. The first access to the remaining pages, if any, still gives an
-// upper bound.
+// Opens the pages that the buffer shares with other data, and no longer watches them. The first
+// access to the remaining pages, if any, still gives an upper bound.
 void loosen(Guard& guard) {
   protect_shared(guard, PROT_READ | PROT_WRITE);
   misses(guard);

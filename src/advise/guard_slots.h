@@ -34,7 +34,7 @@ struct Cost {
   std::int64_t least_ns = 0;  // least time
   std::int64_t most_ns = 0;   // usual time
 };
-// Closed pages and breakpoints have different costs (guard_cost.h).
+// The costs of observing an access by closed pages and by a breakpoint, as measured (guard_cost.h).
 extern Cost fault_cost, breakpoint_cost;
 
 // Identifies an instruction of the program by the address after it. If its function keeps no frame,
@@ -150,10 +150,11 @@ void is_closed(Guard& guard, std::int64_t since_ns);
 // Wakes the thread that closes pages, so that it checks which guards are due.
 void ring();
 
-// Keeps the pages near this thread's stack pointer open while it blocks signals, since it could not
-// open them in a handler. The thread first publishes its stack pointer and then opens the pages.
-// The closing thread first publishes that it closes pages and then checks. If a handler interrupts
-// such a section, the outer object stays in charge.
+// StackInUse: while it exists, the pages near this thread's stack pointer stay open. It is used
+// while the thread blocks signals, since it could not open the pages in a handler then. The thread
+// first publishes its stack pointer and then opens the pages. The closing thread first publishes
+// that it closes pages and then checks. If a handler interrupts such a section, the outer object
+// stays in charge.
 class StackInUse {
  public:
   explicit StackInUse(Thread* me)

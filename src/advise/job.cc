@@ -42,8 +42,8 @@ namespace {
 
 std::atomic<bool> running{false};
 MPI_Comm own{};
-bool continues = false;  // MPI errors are returned, so the job may continue after a rank has failed
-bool some_are_lost = false;  // some ranks have failed, so the records stay in each node's files
+bool continues = false;      // true: MPI errors are returned, and a job may outlive a rank
+bool some_are_lost = false;  // true: ranks have failed, so records stay on each node
 int rank = 0, ranks = 1;
 enum Part : std::uint64_t { kCannotRecord, kRecords, kRefused };
 // A rank's host, the clock that its host uses, and whether the rank records.
@@ -172,8 +172,8 @@ Offset ask_clock(int other) {
   return best;
 }
 
-// Rank 0 measures the offset to the first rank of each other clock; the other ranks with that clock
-// get the same offset.
+// Measures the offsets of all ranks' clocks from that of rank 0. It asks the first rank of each
+// other clock; the other ranks with that clock get the same offset.
 void compare_clocks(Header& header) {
   std::vector<Offset> offsets(static_cast<std::size_t>(ranks), Offset{0, 0});
   for (int i = 1; i < ranks; ++i) {

@@ -1,5 +1,6 @@
-// Queries the one mapping at an address from /proc/self/maps (Linux 6.11 and later). On older
-// kernels it reads the file, which lists mappings by address.
+// Finds out what kind of memory is at an address: by a query of /proc/self/maps for one mapping
+// (Linux 6.11 and later) or, on older kernels, by reading that file, which lists mappings by
+// address.
 #include "advise/memory_map.h"
 
 #include <fcntl.h>
@@ -15,7 +16,7 @@
 namespace weft::advise {
 namespace {
 
-// This structure is that of <linux/fs.h> in kernels that have it.
+// The parameters of the query, as <linux/fs.h> defines them in kernels that have it.
 struct Query {
   std::uint64_t size, flags, address;
   std::uint64_t begin, end, kind, page_size, offset, inode;

@@ -21,11 +21,13 @@ inline constexpr int kMessageWaits = 128;
 inline constexpr int kModules = 64;
 inline constexpr int kPath = 256;
 inline constexpr int kWhere = 512;
-inline constexpr int kOuters = 6;       // number of callers kept of the function that calls MPI
-inline constexpr int kWindows = 32;     // kept intervals of each side of a site, chosen at random
-inline constexpr int kTouches = 4;      // kept instructions of each side of a site
-inline constexpr int kArrivals = 8192;  // the first eighth is kept; the others are thinned out
-inline constexpr int kEvents = 8192;    // the first half is kept; the others are the latest
+inline constexpr int kOuters = 6;    // number of callers kept of the function that calls MPI
+inline constexpr int kWindows = 32;  // kept intervals of each side of a site, chosen at random
+inline constexpr int kTouches = 4;   // kept instructions of each side of a site
+// Number of arrivals kept: the first eighth, and a selection of later ones.
+inline constexpr int kArrivals = 8192;
+// Number of events kept: half of it the first, half the latest.
+inline constexpr int kEvents = 8192;
 
 // The reason why an interval is unknown. python/weft/advise/record.py has the texts for users.
 enum class Unknown : std::uint32_t {

@@ -25,7 +25,7 @@ static_assert(kOuter == kOuters);
 
 namespace {
 
-// The first arrivals may fill up to 1/kFirst of the table.
+// The part of the table of arrivals that the first ones may fill is 1/kFirst.
 constexpr std::uint32_t kFirst = 8;
 
 std::uint64_t mixed(std::uint64_t value) {
@@ -69,7 +69,7 @@ void ShortLock::lock() {
 
 void Recorder::open() {
   if (const char* directory = std::getenv(kDirectoryVariable)) {
-    // Another rank of this node may have made the directory already.
+    // The directory may exist, since another rank of this node may have made it already.
     constexpr mode_t kOwn = 0700;
     mkdir(directory, kOwn);
     std::snprintf(directory_, sizeof directory_, "%s", directory);
@@ -114,8 +114,8 @@ Site& Recorder::site(const Caller& caller, CallId call, const Communicator& comm
                      std::uint64_t bytes) {
   const auto size_class = static_cast<std::uint32_t>(std::bit_width(bytes));
   const std::uint64_t key = key_of(caller, call, comm, size_class);
-  // An index with open addressing refers to the sites, which stay in the order in which they
-  // appeared.
+  // An index of the sites by key, with open addressing. The sites themselves stay in the order in
+  // which they appeared.
   static constinit std::uint64_t keys[2 * kSites] = {};
   static constinit std::uint16_t places[2 * kSites] = {};
   std::size_t at = key % (2 * kSites);
@@ -217,8 +217,8 @@ bool Recorder::is_kept(std::uint64_t comm, std::uint32_t sequence) const {
   return mixed(comm / (kWhichPlan + 1) ^ mixed(1 + sequence / kInARow)) % stride_ == 0;
 }
 
-// Drops every second run of the arrivals after the first ones. Returns false if they cannot be
-// thinned further.
+// Drops every second run of the arrivals after the first ones. Returns true if that was possible,
+// false if they cannot be thinned further.
 bool Recorder::thin_out(std::uint32_t first) {
   constexpr std::uint32_t kMostStride = 1 << 24;
   if (stride_ == kMostStride) return false;

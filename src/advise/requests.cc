@@ -49,7 +49,7 @@ std::uint64_t requests_noted() {
 
 namespace {
 
-// Adds a request and sets its order.
+// Adds a request to the table and numbers it.
 void note(Pending wanted) {
   if (!wanted.request) return;
   wanted.order = noted.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -86,7 +86,7 @@ void note_request(MPI_Request request, Site* site, std::int64_t began_ns, const 
   note({.request = number_of(request), .site = site, .began_ns = began_ns, .sample = sample});
 }
 
-// The clock is read once for a series of messages from one place.
+// Notes the request of a message. The clock is read once for a series of messages from one place.
 void note_message(MPI_Request request, std::uint64_t bytes, const void* called) {
   if (!row_began_ns || row_called != called) row_began_ns = now_ns();
   row_called = called;
@@ -102,7 +102,7 @@ Pending* find_request(std::uint64_t request) {
   return nullptr;
 }
 
-// Moves later entries up if they would no longer be found.
+// Removes an entry, and moves later entries up if they would no longer be found.
 void drop_request(Pending& pending) {
   row_began_ns = 0;
   count_collectives(-(pending.site != nullptr));

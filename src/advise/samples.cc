@@ -63,7 +63,8 @@ Sample to_be_watched(const Call& call, const Communicator& comm) {
   return {.result = bytes, .gaps = known && has_gaps(call, comm)};
 }
 
-// Watches the send buffer or the result of a sampled call, by turns, since both may share a page.
+// Watches a blocking call that has returned, if it is sampled: alternately its send buffer and its
+// result, since both may share a page.
 void watch(Site& site, const Call& call, const Communicator& comm) {
   if (!is_wanted(site)) return;
   const bool before = site.samples % 2 != 0;

@@ -28,7 +28,7 @@ extern int one_sided;
 void watch(Site& site, const Call& call, const Communicator& comm);
 // Returns the buffer to be watched after a call that is started or initialised.
 Sample to_be_watched(const Call& call, const Communicator& comm);
-// Returns whether the latest call at this site is sampled.
+// Returns whether the latest call at this site is to be watched.
 bool is_wanted(const Site& site);
 // Watches a sampled call that has completed.
 void watch_completed(Site& site, const Sample& sample);

@@ -16,7 +16,7 @@ inline constexpr std::uint64_t kNoBytes = UINT64_MAX;  // nothing is stated
 struct Stated {
   std::uint64_t bytes = kNoBytes;  // must be equal on all ranks
   std::uint64_t own = kNoBytes;    // bytes that this rank sends to itself, which must equal `bytes`
-  bool by_peer = false;            // `to` and `from` are stated
+  bool by_peer = false;            // true if `to` and `from` hold bytes for each peer
   std::uint64_t to[kPeers], from[kPeers];
   // Numbers that stand for the datatype and the operator; 0 matches any. One-byte types match any,
   // since programs move all data as bytes, and so do pair types and derived types. A complex number
@@ -25,7 +25,8 @@ struct Stated {
 };
 
 bool has_root(Kind kind);
-// Reads only the arguments that are significant on this rank.
+// Returns what this rank states by its arguments. It reads only those that are significant on this
+// rank.
 Stated stated_by(const Call& call, const Communicator& comm);
 
 }  // namespace weft::advise

@@ -22,7 +22,8 @@ constexpr std::size_t kPathBytes = 4096;
 constexpr std::size_t kHeap = std::size_t{1} << 36;
 constexpr std::size_t kSmall = 256;  // bytes; no structure of a fixed size below is larger
 
-// Copies from an address that the application gave, which may be invalid.
+// Copies from an address that the application gave. Returns false if that address is invalid,
+// otherwise true.
 bool copy(long from, void* to, std::size_t bytes) {
   const iovec here{to, bytes}, there{reinterpret_cast<void*>(from), bytes};
   return kernel::direct(SYS_process_vm_readv, kernel::direct(SYS_getpid),
@@ -174,7 +175,8 @@ Memory memory_of_call(long number, const long (&a)[6], MemoryVisitor& visitor) {
       return Memory::known;
     case SYS_futex:
       ranges.add(a[0], sizeof(int));
-      // Some operations have a count in place of the timeout.
+      // The fourth argument is a pointer to a timeout, except in operations that have a count in
+      // its place.
       ranges.add(a[3] > 4096 ? a[3] : 0, sizeof(timespec));
       ranges.add(a[4], sizeof(int));
       return Memory::known;

@@ -123,7 +123,8 @@ void* begin_watcher(void* work) {
     own_record->selector = kernel::kAllow;
     own_record->number = gettid();
     find_stack(*own_record);
-    // Ns; with the kernel's default the thread would oversleep by 50 us.
+    // Value in ns of the kernel's timer slack; with the default the thread would oversleep by 50
+    // us.
     constexpr long kSlack = 1000;
     kernel::direct(SYS_prctl, PR_SET_TIMERSLACK, kSlack);
     own_record->may_block = false;

@@ -70,7 +70,8 @@ extern constinit thread_local Thread* own_record __attribute__((tls_model("initi
 inline Thread* this_record() {
   return own_record;
 }
-// Registers this thread. Returns false if its system calls cannot be dispatched.
+// Registers this thread. Returns true if its system calls can be dispatched to the advisor,
+// otherwise false.
 bool know_this_thread(bool of_library);
 // dispatch_own() makes the kernel dispatch this thread's system calls to the advisor from now on,
 // and returns whether it does. rest_own() ends that while this is the application's only thread and

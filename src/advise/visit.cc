@@ -26,9 +26,9 @@ bool on_stack(const void* buffer, Called called) {
          kStack;
 }
 
-// Hashes all arguments that a persistent call would fix; 0 if the call cannot be made persistent. A
-// handle may have been reused for another object, so communicators are hashed by identity, and
-// types by extent.
+// Returns a hash of all arguments that a persistent call would fix; 0 if the call cannot be made
+// persistent. A handle may have been reused for another object, so communicators are hashed by
+// identity, and types by extent.
 std::uint64_t fingerprint(const Call& call, const Communicator& comm, std::uint64_t bytes,
                           Called called) {
   if (on_stack(call.sendbuf, called) || on_stack(call.recvbuf, called)) return 0;
@@ -157,7 +157,8 @@ void Visit::buffer(Use use, const void* begin, std::int64_t count, MPI_Datatype 
 }
 
 void Visit::compare(const Call& call) {
-  // Communicators of a session are not compared: their members are unknown, so two may look alike.
+  // Communicators made from sessions are not compared, since their members are unknown, so two may
+  // look alike.
   if (call.comm == handles.comm_null || is_of_session(call.comm)) return;
   const Caller caller = find_caller(called_);
   const std::lock_guard held(recorder.lock());
@@ -187,7 +188,7 @@ int Visit::blocking(const Call& call, int code) {
   Site& site = recorder.site(caller, id_, comm, bytes);
   count_call(site, bytes, {began_ns_, left_ns_}, fingerprint(call, comm, bytes, called_));
   site.op = operator_of(call);
-  constexpr std::int64_t kSite = 300;  // ns
+  constexpr std::int64_t kSite = 300;  // time in ns that recording a site takes
   recorder.took(kSite);
   ++comm.sequence;
   if (!comm.inter) recorder.arrival(comm, site, began_ns_, left_ns_, call.root);
@@ -276,7 +277,8 @@ int Visit::planned(const Call& call, const MPI_Request* request, int code) {
   const std::uint64_t bytes = payload(call, comm);
   Site& site = recorder.site(caller, id_, comm, bytes);
   site.op = operator_of(call);
-  // All ranks initialise persistent requests in the same order, but may start them in any.
+  // The starts of each persistent request are counted separately, since all ranks initialise such
+  // requests in the same order, but may start them in any.
   Communicator starts = comm;
   starts.identity |= ++comm.plans & kWhichPlan;
   starts.sequence = starts.compared = 0;
@@ -316,7 +318,8 @@ void Visit::freed(const MPI_Request* request) {
   const std::lock_guard held(recorder.lock());
   drop_planned(*request);
   if (checking) check_dropped(number_of(*request));
-  // The operation may still be under way, and its handle may be reused.
+  // The request no longer counts as a message, since its operation may still be under way while its
+  // handle is reused.
   if (Pending* const pending = find_request(number_of(*request))) pending->is_message = false;
 }
 

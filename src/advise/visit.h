@@ -32,7 +32,8 @@ struct Times {
 
 class Visit {
  public:
-  // profiling: the application called PMPI_X; such calls are not recorded if MPI itself makes them.
+  // profiling: whether the application called PMPI_X instead of MPI_X; such calls are not recorded
+  // if MPI itself makes them.
   Visit(CallId id, bool profiling, Called called);
   // This constructor is for calls that never wait, which a program may make a million times per
   // second.
@@ -58,8 +59,9 @@ class Visit {
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
 
-  // Must be called before the MPI call, for each of its buffers.
-  enum class Use : std::uint8_t { read, written };  // by the MPI library
+  // The way in which MPI uses a buffer.
+  enum class Use : std::uint8_t { read, written };
+  // Says how MPI will use a buffer. Must be called before the MPI call, for each of its buffers.
   void buffer(Use use, const void* begin) {
     if (watching_) given_to_mpi(begin, SIZE_MAX, use == Use::written, here());
   }
@@ -69,7 +71,8 @@ class Visit {
     if (watching_) release_all_guards(Unknown::mpi_call);
   }
 
-  // These are called after the MPI call.
+  // These functions record the call by its kind. They are called after the MPI call, with its
+  // result `code`, which they return.
   int blocking(const Call& call, int code);
   int started(const Call* call, MPI_Request* request, int code);
   int started_message(std::int64_t count, MPI_Datatype type, MPI_Comm comm,
@@ -99,7 +102,8 @@ class Visit {
     return nothing || in_vain ? code : note_completed(requests, code, ends);
   }
   int planned(const Call& call, const MPI_Request* request, int code);
-  // use: how MPI uses the buffer; std::nullopt if the time of use is unknown.
+  // Notes a persistent message. use: how MPI uses the buffer; std::nullopt if the time of use is
+  // unknown.
   int planned_message(std::optional<Use> use, const void* begin, std::int64_t count,
                       MPI_Datatype type, MPI_Comm comm, const MPI_Request* request, int code);
   void freed(const MPI_Request* request);  // must be called before MPI_Request_free
@@ -109,8 +113,8 @@ class Visit {
   int activated(std::int64_t count, const MPI_Request* requests, int code);
   int window_made(int code);
   int window_freed(int code);
-  int begun(int code);  // after MPI_Init
-  void ending();        // before MPI_Finalize
+  int begun(int code);  // must be called after MPI_Init
+  void ending();        // must be called before MPI_Finalize
   int made(MPI_Comm parent, const MPI_Comm* comm, bool duplicate, int code);
   void forgets(MPI_Comm comm);
 

@@ -21,7 +21,8 @@ namespace {
 struct Waits {
   std::uint32_t rank, ranks;
   std::atomic<std::uint64_t> calls;  // number of calls begun or ended, without unsuccessful tests
-  // Start of the call, or of the first unsuccessful test in a row; 0: not in MPI.
+  // Time at which the call began, or the first of several unsuccessful tests; 0: the rank is not in
+  // MPI.
   std::atomic<std::int64_t> began_ns;
   std::atomic<std::int64_t> polled_ns;  // time of the last unsuccessful test; 0: the call waits
   std::atomic<std::uint64_t> polls;     // unsuccessful tests in a row
