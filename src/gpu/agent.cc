@@ -185,7 +185,7 @@ bool Agent::scan() {
     if (one->order_) {
       in_turn =
           std::find(not_ready_.begin(), not_ready_.end(), one->order_.get()) == not_ready_.end();
-      // An operation that has started continues even if the order is broken.
+      // An operation that has started continues even if later ones of its order may not start.
       const bool has_started =
           one->begun_ == one->chunks_.size() && one->collective_->lets_next_start();
       if (!has_started && one->order_->is_broken_for(one->number_)) {
@@ -199,7 +199,8 @@ bool Agent::scan() {
     if (!one->leaving_.load(std::memory_order_acquire) || !idle(*one)) return false;
     // The operation has failed since it was checked, so its waiters must be released first.
     if (one->failed_.load(std::memory_order_acquire) && !one->given_up_) return false;
-    one->left_.store(true, std::memory_order_release);  // the operation may be deleted from here on
+    // From here on, the operation may be deleted.
+    one->left_.store(true, std::memory_order_release);
     return true;
   };
   watched_.erase(std::remove_if(watched_.begin(), watched_.end(), leaves), watched_.end());

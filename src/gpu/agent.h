@@ -1,5 +1,5 @@
-// The agent is the thread that carries out collectives for CUDA streams: it sees that data are
-// ready, starts the collective, progresses it, and tells the device when it has ended. It calls the
+// Agent: the thread that carries out collectives for CUDA streams: it sees that data are ready,
+// starts the collective, progresses it, and tells the device when it has ended. It calls the CUDA
 // driver in three cases only: to make a device current if the MPI library takes device memory; to
 // copy data that are too long for Weft's pinned memory (relay.h); and to ask at the end whether
 // streams have completed.
@@ -26,8 +26,8 @@ class Agent {
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
-  // Watches the operation until it is marked as leaving and is idle. The first call starts the
-  // thread.
+  // Watches an operation until no stream will start it any more and nothing of it is in progress.
+  // The first call starts the thread.
   void add(Operation* operation);
   // Watches an operation that kernels alone carry out until forget() is called. It is given up when
   // another rank gives it up, and at the end of the agent.

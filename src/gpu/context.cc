@@ -150,7 +150,7 @@ Result<bool> Context::create_stream(Stream* stream) const {
   return driver_.error("cuStreamCreate", code);
 }
 
-// Returns a stream of Weft's own, since the user's stream may be in a capture.
+// Returns a stream of Weft's own, since the user's stream may be in a stream capture.
 Result<Stream> Context::own_stream() {
   if (const auto made = create_stream(&stream_); !made) return made.error();
   return stream_;

@@ -93,7 +93,7 @@ class Context {
   void retire_region(Address region, std::vector<Address> bytes);
   // Maps a region of another process and returns its address here.
   Result<Address> mapped(const MemoryHandle& handle);
-  // Read or fill device memory; the operation has completed on return.
+  // Read or fill device memory. The operation has completed when the call returns.
   Result<bool> read_now(void* to, Address from, std::size_t bytes);
   Result<bool> fill_now(Address to, unsigned char with, std::size_t bytes);
   // Takes resources back for reuse. Nothing on the device may use them any more.
@@ -172,7 +172,7 @@ class Context {
   std::vector<Event> events_;
   std::vector<Retired> retired_;
   std::map<std::string, Address> mapped_;  // indexed by handle
-  Stream stream_ = nullptr;                // Weft's own
+  Stream stream_ = nullptr;                // a stream of Weft's own; nullptr: not made yet
   CopyStreams copy_streams_;
   std::byte* read_ = nullptr;                  // pinned memory for read()
   std::multimap<std::size_t, Pinned> pinned_;  // indexed by size in bytes

@@ -1,4 +1,5 @@
-// The CUDA driver, loaded at run time: nothing in Weft is linked to CUDA.
+// Driver: the functions of the CUDA driver, which is loaded at run time, since nothing in Weft is
+// linked to CUDA.
 #pragma once
 
 #include <cstddef>

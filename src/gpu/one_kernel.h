@@ -55,7 +55,7 @@ struct Share {
   std::uint64_t thread, threads;
 };
 
-// Returns whether the host or another rank has given up this collective.
+// Returns whether the host or another rank has given up this collective, so that waiting must end.
 WEFT_DEVICE bool is_given_up(const Sharing& sharing, int slice) {
   const Spot& own = *sharing.spots[sharing.rank];
   for (int peer = 0; peer < sharing.ranks; ++peer) {
@@ -151,7 +151,7 @@ WEFT_DEVICE void meet_in_slice(const Sharing& sharing, const T* in, std::uint64_
   const auto ranks = static_cast<std::uint64_t>(sharing.ranks);
   const std::uint64_t packs = (count + kElements - 1) / kElements;
   std::uint64_t round = own.published[share.slice], finished = own.finished[share.slice];
-  sync(false);  // all threads have read these counters
+  sync(false);  // all threads must have read the two counters
 
   for (std::uint64_t first = 0; first < packs; first += kSlotBytes / kPackBytes) {
     const Slice slice = slice_of(first, packs, share);

@@ -92,7 +92,8 @@ bool Operation::notices_by_stream() const {
 
 std::optional<ShortCopies> Operation::by_kernel(const std::vector<Copy>& copies, Way way) const {
   if (notices_by_stream() || copies.size() > kMostShortCopies) return std::nullopt;
-  if (!kernels_reach_all_) return std::nullopt;  // the driver copies from any device
+  // No kernel copies then; the driver copies from any device.
+  if (!kernels_reach_all_) return std::nullopt;
   ShortCopies made{};
   std::size_t bytes = 0;
   for (const Copy& one : copies) {

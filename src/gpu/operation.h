@@ -1,6 +1,6 @@
-// A collective that streams start and wait for. The streams run copies and kernels of one block;
-// the agent, a host thread, carries out the collective itself. It is divided into chunks, so that
-// one chunk is transferred while the next one is copied.
+// Operation: a collective that streams start and wait for. The streams run copies, and kernels with
+// one thread block; the agent, a host thread, carries out the collective itself. An operation is
+// divided into chunks, so that one chunk is transferred while the next one is copied.
 #pragma once
 
 #include <atomic>
@@ -39,8 +39,8 @@ class Collective {
   // Progresses the collective. Returns whether nothing of it is in progress any more; that may also
   // be so after a failure.
   virtual bool is_quiet() { return true; }
-  // Is called after a failure, when nothing more may start. Returns whether the collective's own
-  // copies no longer use the buffers, so that later work in the stream may.
+  // Returns whether the collective's own copies no longer use the buffers, so that later work in
+  // the stream may. It is called after a failure, when nothing more may start.
   virtual bool has_released_buffers() { return true; }
 };
 
@@ -76,7 +76,7 @@ struct ByKernel {
 
 class Operation;
 
-// The interface to the process-wide state that owns operations.
+// OperationOwner: the process-wide state that owns operations, as they see it.
 class OperationOwner {
  public:
   virtual ~OperationOwner() = default;
@@ -122,7 +122,7 @@ class Operation {
   const std::string& path() const { return path_; }
   void set_path(std::string path) { path_ = std::move(path); }
 
-  // The user holds the first reference, and each graph holds one of its own.
+  // Adds a reference. The user holds the first one, and each graph holds one of its own.
   void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
   bool release() { return references_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
@@ -181,7 +181,7 @@ class Operation {
   std::atomic<bool> leaving_{false}, left_{false};
   mutable std::mutex mutex_;  // guards the next three members
   Error why_failed_;
-  bool is_told_ = false;  // the error was returned to the user, or need not be
+  bool is_told_ = false;  // true if the error was returned to the user, or need not be
   // A stream that was given work, and the last event recorded there. The first stream's event
   // belongs to holdings_.
   struct Used {

@@ -23,7 +23,7 @@ WEFT_DEVICE std::uint32_t bits_of_float(float value) {
   return bits;
 }
 
-// IEEE 754's 16-bit format. Conversions round to nearest, ties to even.
+// A floating-point number in IEEE 754's 16-bit format. Conversions round to nearest, ties to even.
 struct Half {
   std::uint16_t bits;
 
@@ -92,7 +92,8 @@ WEFT_DEVICE T combined_as(weft_gpu_op op, T a, T b) {
 
 template <class T>
 WEFT_DEVICE T combined(weft_gpu_op op, T a, T b) {
-  if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {  // overflow wraps
+  // Computes without sign, so that overflow wraps.
+  if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
     using Unsigned = std::make_unsigned_t<T>;
     if (op == WEFT_GPU_SUM)
       return static_cast<T>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));

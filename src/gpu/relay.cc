@@ -67,7 +67,7 @@ Result<bool> Relay::advance(StagingBuffer* buffer) {
         buffer->stage = Stage::free;
         return true;
       }
-      // All ranks must start the chunks in the same order.
+      // Chunks start in their order, since all ranks must start them alike.
       if (buffer->chunk != begun_) return false;
       const auto started = collective_->start(buffer->chunk);
       if (!started || !*started) return started;
@@ -106,7 +106,7 @@ Result<bool> Relay::leave(StagingBuffer* buffer) {
 // the copies that were already enqueued.
 Result<bool> Relay::copy(const StagingBuffer& buffer, const std::vector<Copy>& copies, CopyOne one,
                          Stream stream) const {
-  context_->make_current();  // the collective may have called CUDA
+  context_->make_current();  // the collective may have made another context current
   Result<bool> good = true;
   for (const Copy& next : copies) {
     if (good) good = (context_->*one)(next, stream);

@@ -64,7 +64,7 @@ class Relay : public Collective {
   std::vector<StagingBuffer> buffers_;
   // Numbers of chunks that were begun to copy, started, and ended.
   std::size_t next_ = 0, begun_ = 0, ended_ = 0;
-  bool has_failed_ = false;  // nothing more may start
+  bool has_failed_ = false;  // true: nothing more may start
 };
 
 }  // namespace weft::gpu

@@ -7,7 +7,8 @@
 
 namespace weft::gpu {
 
-// Holds the reasons of failed collectives that no call has reported to the user yet.
+// Keeps the reasons of failed collectives that no call has returned to the user yet, to report them
+// at the end.
 class Untold {
  public:
   void add(const std::string& why);

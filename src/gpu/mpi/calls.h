@@ -8,7 +8,7 @@
 namespace weft::gpu {
 
 int start_by_mpi(const Call& call, MPI_Request* request);
-// Calls the persistent form of the collective.
+// Initialises the persistent form of the collective. Returns the MPI error code.
 int prepare_by_mpi(const Call& call, MPI_Request* request);
 
 // Returns whether the MPI library has the functions with MPI_Count arguments.

@@ -45,7 +45,9 @@ struct CutSide {
   Side given;
   int first = 0, blocks = 0;  // the blocks of the division that lie in this buffer
   Span read{}, changed{};
-  enum class By { nobody, device, processor } by = By::nobody;  // who makes the copies
+  // The processor that copies the blocks: the device's, the host's, or none if there is nothing to
+  // copy.
+  enum class By { nobody, device, processor } by = By::nobody;
   std::vector<Address> at{};  // address of each block; empty if the call has no such buffer
 };
 
@@ -85,8 +87,8 @@ Result<bool> place(const Division& division, const Context& context, CutSide* si
   return true;
 }
 
-// The share of a side that one chunk transfers, and its place in memory: the ranges of all blocks,
-// one after the other.
+// Cut: the share of one side (send or receive) that one chunk transfers. Its place in memory holds
+// the ranges of all blocks, one after the other.
 class Cut {
  public:
   Cut(const CutSide& side, const Division& division, std::int64_t chunk, std::byte* pinned)
@@ -100,7 +102,7 @@ class Cut {
     const int which = side_.first + block;
     return division_.before(which, chunk_ + 1) - division_.before(which, chunk_);
   }
-  // Returns the number of elements in the blocks before this one.
+  // Returns the number of elements that this chunk has of the blocks before this one.
   std::int64_t elements_before(int block) const {
     if (division_.alike()) return block * elements(0);
     std::int64_t sum = 0;
@@ -170,7 +172,8 @@ CutSide receiving_side(const Call& call, const Group& group) {
 
 // Measures the blocks. Returns true if all ranks know their sizes, otherwise false.
 bool measure_blocks(const Call& call, const Group& group, Division* made) {
-  if (reduces(call.kind)) {  // all ranks use one datatype
+  // All ranks use one datatype in a reduction.
+  if (reduces(call.kind)) {
     const Measures type = measures_of(call.recvtype);
     made->type = call.recvtype;
     made->size = type.size, made->extent = type.extent;

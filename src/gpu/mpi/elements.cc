@@ -103,7 +103,8 @@ Result<Call> known_to_mpi(Call call) {
   const auto type = type_of(call.recvtype);
   if (type != WEFT_GPU_HALF && type != WEFT_GPU_BFLOAT16) return call;
   const auto op = op_of(call.op);
-  if (!op) return call;  // a user-defined operator
+  // A user-defined operator has no counterpart on the device.
+  if (!op) return call;
   if (!reduces_by_mpi(*type, *op)) {
     return Error{"half and bfloat16 have no such operator", MPI_ERR_OP};
   }

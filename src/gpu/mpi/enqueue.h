@@ -1,4 +1,4 @@
-// Implements the functions of weft_gpu_calls.h.
+// Declares the functions that carry out the calls of weft_gpu_calls.h.
 #pragma once
 
 #include <mpi.h>

@@ -51,7 +51,8 @@ Result<std::uint32_t> agreed(const Vote& mine, MPI_Comm comm, std::string* why_n
   *why_not = "all spots for collectives in one kernel are taken on this communicator";
   for (std::size_t rank = 0; rank < all->size(); ++rank) {
     if ((*all)[rank].spots != 0) continue;
-    if ((*all)[rank].why_not[0] == '\0') continue;  // all of its spots are in use
+    // If a rank gives no reason, all of its spots are in use.
+    if ((*all)[rank].why_not[0] == '\0') continue;
     const std::string said = (*all)[rank].why_not;
     // The text names a rank already if it comes from an Offer, which all ranks have seen.
     const bool names_a_rank = said.rfind("rank ", 0) == 0;

@@ -32,7 +32,7 @@ int senders_blocks(const Call& call, const Group& group) {
   const bool at_root = group.rank == call.root;
   switch (call.kind) {
     case Kind::barrier:
-    case Kind::bcast:  // a bcast's only buffer counts as received
+    case Kind::bcast:  // the only buffer of a bcast counts as received
       return 0;
     case Kind::scatter:
     case Kind::scatterv:

@@ -1,4 +1,5 @@
-// Describes a buffer of a call: its number of blocks, and their layout.
+// Describes the send and receive buffers of a call: their numbers of blocks, and the layout of
+// these.
 #pragma once
 
 #include <mpi.h>
@@ -12,7 +13,7 @@ namespace weft::gpu {
 
 struct Group {
   int rank = 0, size = 1;
-  int sources = 0, targets = 0;  // neighbours of a topology
+  int sources = 0, targets = 0;  // numbers of neighbours, if the communicator has a topology
 };
 
 Group group_of(const Call& call);

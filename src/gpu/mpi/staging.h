@@ -14,8 +14,8 @@
 
 namespace weft::gpu {
 
-// Duplicates of derived datatypes: the caller may free its own once the collective has been
-// enqueued, while the agent calls MPI later.
+// Keeps duplicates of derived datatypes for the agent, which calls MPI later: the caller may free
+// its own as soon as the collective has been enqueued.
 class KeptTypes {
  public:
   KeptTypes() = default;
@@ -34,7 +34,7 @@ struct Staged {
   Staged() = default;
   Staged(Staged&&) = default;  // not copyable, since the calls point into `arrays`
 
-  std::vector<Call> calls;  // one per chunk
+  std::vector<Call> calls;  // calls for the MPI library, one per chunk
   std::vector<Chunk> chunks;
   std::size_t buffers = 0;  // number of pinned buffers that chunks share (Runtime::add)
   ByProcessor by_processor;
