@@ -7,8 +7,8 @@
 
 namespace weft::launch {
 
-// Joins the words to one line for a shell and removes `weft run [OPTIONS] --` before programs.
-// Returns an empty string if `weft run` lacks the `--` that ends its options.
+// Returns the words of a command as one line for a shell, without `weft run [OPTIONS] --` before
+// programs; "" if `weft run` lacks the `--` that ends its options.
 std::string typed_without_weft(const std::vector<std::string>& words);
 
 // Stores the job's command line in the environment for the preloaded library, unless it is there

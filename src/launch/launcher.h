@@ -12,7 +12,8 @@
 
 namespace weft::launch {
 
-enum class Launcher { none, hydra, openmpi, slurm, any };  // any: mpiexec of unknown origin
+// The launchers that are known; any: an mpiexec of unknown origin.
+enum class Launcher { none, hydra, openmpi, slurm, any };
 const char* launcher_name(Launcher launcher);
 
 // Returns which launcher `command` is; Launcher::none if it is an ordinary program.

@@ -141,7 +141,7 @@ int arguments_of_option(Launcher launcher, const std::string& argument, const st
     default:
       break;
   }
-  // The launcher's origin is unknown: an option that two launchers interpret differently counts as
+  // If the launcher is unknown, an option that two launchers interpret differently counts as
   // unknown.
   const int hydra = hydra_arguments(argument, next);
   const int openmpi = openmpi_arguments(argument);

@@ -225,7 +225,8 @@ std::string find_in_path(const std::string& name) {
 
 Result<Program> look_at_program(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  // A file may be executable but not readable; then only the loader can tell.
+  // The program is started without being examined if it may be executed but not read; only the
+  // loader can then tell what it is.
   if (fd < 0)
     return errno == EACCES ? Result<Program>(Program{})
                            : Result<Program>(Error{path + ": " + std::strerror(errno)});

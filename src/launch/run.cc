@@ -60,7 +60,7 @@ Result<Choice> choose_family(const std::string& name, const Program& program, Fa
   if (asked != Family::unknown && asked != program.family)
     return Error{linked + " (" + family_name(program.family) + "), but --mpi says " +
                  family_name(asked) + "; leave --mpi out"};
-  // An ABI program runs on any MPI library that offers the standard ABI.
+  // Programs of the standard ABI are not refused, since they run on any MPI library that offers it.
   if (program.family != Family::abi && launched != Family::unknown && launched != program.family)
     return Error{linked + " (" + family_name(program.family) + "), but was started by " +
                  launcher_name(launcher) + "; use the mpiexec of the program's own MPI library"};
