@@ -14,7 +14,7 @@ std::int64_t align(std::int64_t bytes, std::int64_t alignment = kAlignment_bytes
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-// Returns the FNV-1a hash of facts that all ranks share.
+// Returns a hash (FNV-1a) of facts about the call that all ranks share.
 std::uint32_t fingerprint(const Schedule& schedule) {
   const Shape& s = schedule.shape;
   const Tuning& tuning = schedule.tuning;

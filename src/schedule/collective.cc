@@ -1,4 +1,4 @@
-// Computes payload sizes from a shape.
+// Computes the payload of a collective call in bytes from its shape.
 #include "schedule/collective.h"
 
 #include <algorithm>

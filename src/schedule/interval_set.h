@@ -1,5 +1,5 @@
-// A set of integers stored as disjoint half-open intervals. The verifier tracks written bytes by it
-// without storing each one.
+// IntervalSet: a set of integers stored as disjoint half-open intervals. The verifier uses it to
+// track which bytes were written, without storing each one.
 #pragma once
 
 #include <cstdint>

@@ -52,7 +52,7 @@ bool Nodes::try_rule(Dealt dealt) {
   std::vector<Home>().swap(by_rule.homes_);
   std::vector<int>().swap(by_rule.ranks_);
   std::vector<int>().swap(by_rule.begins_);
-  // If all nodes have equally many ranks, the first node determines the rule.
+  // If all nodes have equally many ranks, the order of local ranks on the first node holds for all.
   const int here = ranks_on(0);
   bool in_order = true;
   std::vector<std::uint16_t> local_ranks(static_cast<std::size_t>(here)),

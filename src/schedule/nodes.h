@@ -1,8 +1,8 @@
-// Nodes: which ranks of a communicator share memory, if some but not all do. Domains: the same by
-// NUMA domain inside a node. All numbers are equal on all ranks, since hierarchical algorithms must
-// find the same leaders everywhere. Rules replace tables where possible: a job of a thousand nodes
+// Nodes: says which ranks of a communicator share memory, if some but not all do. Domains: says the
+// same about the NUMA domains inside a node. All numbers are equal on all ranks, since hierarchical
+// algorithms must find the same leaders everywhere. Rules replace tables where possible, for
+// instance if ranks are placed in blocks or round-robin, as launchers do: a job of a thousand nodes
 // has more than a hundred thousand ranks, and each process would keep tables for each communicator.
-// Launchers place ranks in blocks or round-robin.
 #pragma once
 
 #include <cstddef>
@@ -62,7 +62,7 @@ class Nodes {
     int node_;
   };
 
-  // Nodes are numbered from 0 in the order of their lowest ranks.
+  // Returns the number of nodes. Nodes are numbered from 0 in the order of their lowest ranks.
   int count() const { return count_; }
   int of(int rank) const {
     if (dealt_ == Dealt::in_blocks) return rank / per_node_;

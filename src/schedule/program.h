@@ -1,6 +1,7 @@
 // Program: the steps of a schedule that needs only this process's and the node's memory, compiled
-// to instructions. Otherwise half of a short collective's machine instructions would decode steps.
-// Jocksch, Piccinali, shared-memory persistent allreduce (compiled when it is initialised)
+// to instructions. Otherwise half of the processor's work in a short collective would be the
+// decoding of steps. Source: Jocksch, Piccinali, shared-memory persistent allreduce (compiled when
+// it is initialised).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace weft {
 enum class Buffer : std::uint8_t;
 struct Schedule;
 
-// An instruction fits into a cache line.
+// One step of a program. It fits into a cache line.
 struct Instruction {
   enum class Kind : std::uint8_t {
     signal,  // sets this rank's counter to `value`

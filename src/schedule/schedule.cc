@@ -73,7 +73,7 @@ int blocks_in_recv(const Shape& shape) {
       return shape.size;
     case Kind::reduce_scatter:
     case Kind::reduce_scatter_block:
-      // In place, the receive buffer holds the input of all blocks.
+      // If the call is in place, the receive buffer holds the input of all blocks.
       return shape.in_place ? shape.size : 1;
     case Kind::reduce:
       return is_root ? 1 : 0;

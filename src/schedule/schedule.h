@@ -138,8 +138,9 @@ inline constexpr std::int64_t kWordBytes = 4;   // size of the word that a step 
 // The node's memory begins with a slot per rank, one cache line each: the counter, an unused word
 // (shm/node_buffers.h), and payload.
 inline constexpr std::int64_t kSlotBytes = kLineBytes;
-inline constexpr int kSignalBits = 20;  // a rank signals at most 2^20 - 1 times in one schedule
-inline constexpr int kFingerprintBits = 12;  // a fingerprint is never 0
+// Bits of the number of signals, at most 2^20 - 1 per schedule.
+inline constexpr int kSignalBits = 20;
+inline constexpr int kFingerprintBits = 12;  // bits of a fingerprint, which is never 0
 inline constexpr std::int64_t kSpareOffset = 8;
 inline constexpr std::int64_t kSlotHeaderBytes = 16;
 inline constexpr std::int64_t kSlotPayloadBytes = kSlotBytes - kSlotHeaderBytes;
@@ -147,7 +148,8 @@ inline constexpr std::int64_t kSlotPayloadBytes = kSlotBytes - kSlotHeaderBytes;
 // memory that processes share (SharedRanges), or in a process's own memory, of which others attach
 // the pages that they need (ProcessMemory).
 struct ShownBuffer {
-  static constexpr std::int64_t kNotUsed = -1;  // no other rank uses it, so it may lie anywhere
+  // Value of `memory` if no other rank uses the buffer.
+  static constexpr std::int64_t kNotUsed = -1;
   static constexpr std::int64_t kNotShared = -2;
   // Value of `memory` for the own memory of the process of rank 0 in MPI_COMM_WORLD; rank 1 has -4,
   // and so on.

@@ -11,8 +11,8 @@ struct Tuning {
   // core's own cache. The minimum is twice the payload of a slot, the maximum half of
   // kNodeBytesPerRank.
   std::int64_t chunk_bytes = 64 * 1024;
-  // The radices of trees: a rank and its children together reduce at most `radix` ranks of a NUMA
-  // domain, or `radix_across` domains; kAll: no limit.
+  // Value of a radix that sets no limit. A radix belongs to a tree of ranks: a rank and its
+  // children together reduce at most `radix` ranks of a NUMA domain, or `radix_across` domains.
   static constexpr int kAll = 0;
   int radix = 4;
   int radix_across = kAll;

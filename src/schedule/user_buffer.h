@@ -13,7 +13,7 @@ namespace weft {
 
 class UserBuffer {
  public:
-  // The shape must outlive this object.
+  // Finds the payload of a user's buffer. The shape must outlive this object.
   UserBuffer(const Shape& shape, Buffer buffer);
 
   struct Found {

@@ -157,7 +157,8 @@ class Machine {
     // Messages of this round: the peer, and the number of earlier messages to or from it.
     std::vector<std::pair<int, std::size_t>> sends, recvs;
     std::uint32_t collectives = 0;
-    std::vector<std::pair<CollectiveId, const Step*>> called;  // collectives of this round
+    // Collectives between leaders of this round.
+    std::vector<std::pair<CollectiveId, const Step*>> called;
     SharedMemory send, recv;  // user's buffers that other ranks use in place
   };
 

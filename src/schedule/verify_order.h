@@ -1,4 +1,4 @@
-// Checks the order of all ranks' steps, for the verifier.
+// Checks for the verifier that the order of all ranks' steps is safe: no deadlock and no race.
 #pragma once
 
 #include <span>
