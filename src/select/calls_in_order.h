@@ -16,7 +16,7 @@ namespace weft {
 template <class Deferred>
 class CallsInOrder {
  public:
-  // Returns true if the next call must be deferred. Must be called by the thread that makes the
+  // Returns whether the next call must be deferred. Must be called by the thread that makes the
   // calls.
   bool any() const { return any_.load(std::memory_order_acquire); }
 

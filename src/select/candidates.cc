@@ -24,8 +24,8 @@ std::int64_t most_on_trial_bytes(const Shape& shape) {
   return shape.on_one_node ? 1024 * 1024 : 256 * 1024;
 }
 
-// Scales `count` down by the factor by which `bytes`, the size of the whole call, exceeds the
-// limit. No block becomes empty.
+// Returns `count` divided by the factor by which `bytes`, the size of the whole call, exceeds the
+// limit of a measured call. It is at least 1 unless `count` is 0, so no block becomes empty.
 std::int64_t shortened(const Shape& shape, std::int64_t count, std::int64_t bytes) {
   const std::int64_t most = most_on_trial_bytes(shape);
   if (bytes <= most || count == 0) return count;
@@ -33,7 +33,8 @@ std::int64_t shortened(const Shape& shape, std::int64_t count, std::int64_t byte
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(count) * part));
 }
 
-// Returns shortened blocks in elements of `layout`, which are bytes except in reductions.
+// Returns the blocks of the shortened call in elements of `layout`. Elements are bytes except in
+// reductions.
 std::vector<Block> shortened_blocks(const Shape& shape, const Layout& layout, std::int64_t bytes) {
   std::vector<Block> blocks;
   std::int64_t offset = 0;
@@ -45,8 +46,8 @@ std::vector<Block> shortened_blocks(const Shape& shape, const Layout& layout, st
   return blocks;
 }
 
-// Returns the bytes of a block, derived from a size that all ranks know: counts may differ between
-// ranks, or be known only at the root.
+// Returns the bytes of a block, derived from the size of the whole call, which all ranks know: the
+// counts themselves may differ between ranks, or be known only at the root.
 std::int64_t block_bytes(const Shape& shape) {
   const std::int64_t bytes = *agreed_bytes(shape);
   return shape.kind == Kind::bcast ? bytes : bytes / shape.size;

@@ -14,7 +14,7 @@ std::string file_name(const std::string& path) {
 // An option with its value, which is the rest of its word or the next word: "-m app", "-mapp" and,
 // after other options, "-Bm app".
 struct Option {
-  char name = 0;  // 0: an option without a value
+  char name = 0;  // letter of the option; 0: an option without a value
   std::string value;
 };
 

@@ -142,7 +142,7 @@ void Learner::set_slots(Position& position) const {
   position.slot_warm_ups = is_pair ? in_a_row_ : position.slot_calls / 4;
 }
 
-// For tests: makes one or two positions, with a random variant at each.
+// Makes one or two positions of the cycle, with a random variant at each, for tests.
 void Learner::have_any_positions() {
   have_positions(std::vector<std::int64_t>(1 + random() % 2));
   position_ = random() % positions_.cycle();
@@ -263,16 +263,17 @@ void Learner::add_time(std::int64_t ns) {
     slot = call / in_slot;
     const std::uint64_t own_call = call % in_slot / positions_.cycle();
     if (own_call < static_cast<std::uint64_t>(slot_warm_ups_)) return;
-    // Time that the program spends elsewhere between two calls is not caused by a variant, and is
-    // cut off. For calls in flight together, the time of the whole batch may appear in one call.
+    // A period longer than a few usual ones is cut off, since a variant does not cause the time
+    // that the program spends elsewhere between two calls. For calls in flight together, the time
+    // of the whole batch may appear in one call.
     const std::int64_t usual_ns = on_trial().period_ns * depth_;
     if (usual_ns > 0) ns = std::min(ns, kMostOfUsual * usual_ns);
   }
   if (slot < kMostSlots) words_[slot] += std::max<std::int64_t>(ns, 1);
 }
 
-// Negates the times, since the ranks agree on the maximum of each word: that gives the minimum
-// time.
+// Negates the times if the minimum over all ranks counts, since the ranks agree on the maximum of
+// each word.
 void Learner::turn_around(Words& words) const {
   if (!by_least_time_) return;
   for (std::size_t slot = 0; slot < kMostSlots; ++slot) words[slot] = -words[slot];
@@ -307,7 +308,7 @@ void Learner::leave_out_conditional() {
   if (is_unable_) positions_.leave_out(conditional_);
 }
 
-// Applies decisions that were agreed on, from the next call on.
+// Applies what the ranks have agreed on in the last comparison, from the next call on.
 void Learner::move_on(TrialTurn& turn) {
   if (calls_ == effective_at_) {
     leave_out_conditional();
@@ -337,14 +338,15 @@ void Learner::agreed_on_watch() {
   const std::int64_t depth = agreed_[kInFlightWord];
   const auto watched = static_cast<std::ptrdiff_t>(compares_at_ - begins_at_);
   const std::vector<std::int64_t> periods(agreed_.begin(), agreed_.begin() + watched);
-  // The first period is excluded: a deferred call may have waited in it.
+  // The first period is left out of the mean, since a deferred call may have waited in it.
   const std::int64_t mean_ns =
       std::accumulate(periods.begin() + 1, periods.end(), std::int64_t{}) / (watched - 1);
   const bool several = depth >= static_cast<std::int64_t>(kWatched) - 1;
   const bool is_first_watch = watched <= static_cast<std::ptrdiff_t>(kWatched);
   depth_ = static_cast<int>(std::clamp<std::int64_t>(depth, 1, kMostInFlight));
   if (depth > kMostInFlight) return rest(several, mean_ns);
-  // More calls may be in flight than were seen, since the time after the last one is unknown.
+  // The class is watched again if calls overlap: more of them may be in flight than were seen,
+  // since the time after the last one is unknown.
   if (several && is_first_watch) return watch_again(kWatchedLonger);
   const bool may_have_cycle = depth_ == 1 && mean_ns >= kLeastPeriod_ns;
   const std::size_t cycle = may_have_cycle ? cycle_in(periods, begins_at_) : 1;
@@ -461,7 +463,7 @@ void Learner::agreed_on_check(const TrialTurn& turn) {
   if (!moved) {
     if (calls_before_check_ < kMostBetweenChecks) calls_before_check_ *= 4;
     const bool was_known = times_settled_ == 0 && !is_put_off_;
-    if (was_known) times_settled_ = 1;  // the result of an earlier run is confirmed
+    if (was_known) times_settled_ = 1;  // this confirms the result of an earlier run
     if (calls_between_checks_ == 0 || was_known)
       calls_between_checks_ = calls_in(kLeastBetweenChecks_ns);
     if (is_put_off_ || find_rival(turn)) after_ = Stage::waiting;
@@ -480,8 +482,8 @@ void Learner::learn_again() {
   watch_again(kWatched);
 }
 
-// Returns whether the last result is the one to report; false only while the class's first trials
-// run.
+// Returns true if reports are to show the last result; false while the class's first trials run,
+// when there is none.
 bool Learner::says_last_found() const {
   return times_settled_ > 0 || calls_on_trial_ == 0;
 }
@@ -498,8 +500,9 @@ void Learner::have_found() {
   on_trial_before_ = calls_on_trial_;
 }
 
-// Returns the time saved compared with the rule's variant, according to the times of both in
-// trials. It counts calls outside trials, also while other variants are tried again.
+// Returns the ns saved compared with the static rule's variant since the present result was found,
+// according to the times of both in trials. It counts all calls outside trials, also those made
+// while other variants are tried again.
 std::int64_t Learner::won_since_found_ns() const {
   if (times_settled_ == 0) return 0;
   const std::uint64_t calls = calls_ - found_at_ - (calls_on_trial_ - on_trial_before_);

@@ -26,12 +26,13 @@ class Learner {
   static constexpr std::size_t kMostVariants = 10;
   static constexpr int kMostInFlight = 8;  // if more calls are in flight together, nothing is tried
   static constexpr int kMostSlots = 32;
-  // At least this many slots (consecutive calls of one variant) of a position, or this many of each
-  // variant, are tried whatever they cost: otherwise short programs would learn nothing.
+  // Numbers of trials that are made whatever they cost, since otherwise short programs would learn
+  // nothing: at least so many slots (consecutive calls of one variant) per position, or so many of
+  // each variant.
   static constexpr int kFreeSlots = 20, kFreeOfEach = 3;
 
-  // The data that ranks exchange: they agree on the maximum of each word over all ranks. Times are
-  // in ns.
+  // The numbers that ranks exchange in a comparison: they agree on the maximum of each one over all
+  // ranks. Times are in ns.
   using Words = std::array<std::int64_t, kMostSlots + 5>;
 
   struct Known {  // a result of an earlier run
@@ -41,10 +42,10 @@ class Learner {
     std::vector<std::int64_t> variants_ns{};  // time of each variant; 0 or missing: unknown
   };
   struct Settings {
-    // The index of a variant that some rank may be unable to use, which the first comparison shows;
-    // -1 if there is none.
+    // The index of a variant that some rank may be unable to use, which the ranks find out in their
+    // first comparison; -1 if there is none.
     int conditional = -1;
-    std::uint64_t seed = 0;  // equal on all ranks
+    std::uint64_t seed = 0;  // seed of random numbers; equal on all ranks
     // The results of earlier runs for each position of the cycle, equal on all ranks; empty if
     // there are none.
     std::vector<Known> known{};
@@ -57,11 +58,11 @@ class Learner {
     // A bit mask of the variants that are tried if calls follow each other within kLeastPeriod_ns:
     // those that callers progress, and the library's.
     std::uint32_t variants_of_short = 0;
-    bool switches = false;  // for tests: changes the variant every few calls, whatever the times
+    bool switches = false;  // true in tests: the variant changes every few calls
   };
 
-  // The first variant is the rule's. native: the index of the variant that leaves the call to the
-  // library; -1 if there is none.
+  // variants: their number; the first one is the static rule's. native: the index of the variant
+  // that leaves the call to the library; -1 if there is none.
   Learner(std::size_t variants, int native, const Settings& settings, TrialBudget& budget);
 
   struct Step {
@@ -94,8 +95,8 @@ class Learner {
   void took(std::int64_t ns) { add_time(ns); }
 
   const Words& words() const { return words_; }
-  // Records that this rank cannot use the conditional variant. Must be called before words() are
-  // exchanged.
+  // Records that this rank cannot use the variant Settings::conditional. Must be called before
+  // words() are exchanged.
   void say_unable();
   void agreed(const Words& greatest);
   // Must be called in place of agreed(), on all ranks alike, if next() has returned nothing and
@@ -112,8 +113,8 @@ class Learner {
     if (switches_) return 1;
     return says_last_found() ? last_found_.size() : positions_.cycle();
   }
-  // Returns, after next(), whether the number of calls in flight is needed now, including the
-  // library's.
+  // Returns whether, after next(), the number of calls in flight is needed, including those that
+  // the library carries out.
   bool is_watching() const {
     if (stage_ == Stage::watching) return calls_ > begins_at_;
     return stage_ == Stage::settled && depth_ > 1 && calls_ > counts_from_ && calls_ < compares_at_;
@@ -196,7 +197,8 @@ class Learner {
   std::uint64_t random();
 
   static constexpr std::uint64_t kNever = ~std::uint64_t{};
-  static constexpr std::uint64_t kLeastBetweenChecks = 48;  // number of calls
+  // Least number of calls between two checks.
+  static constexpr std::uint64_t kLeastBetweenChecks = 48;
   // Period below which there is no time to hide communication in, so that the call class is not
   // timed for a while.
   static constexpr std::int64_t kLeastPeriod_ns = 20'000;
@@ -261,9 +263,9 @@ class Learner {
   std::vector<int> order_;          // variant of each slot (consecutive calls) in the trials
   std::uint64_t watched_ = 0;       // number of calls to watch when the class is watched next
   std::uint64_t rest_ = 0;          // number of calls that are not timed before that
-  bool was_in_vain_ = false;        // the last trials won nothing
+  bool was_in_vain_ = false;        // the last trials meant nothing, so the rule's variant is used
   int rests_ = 0;                   // number of consecutive pauses in which calls were not timed
-  std::uint64_t begins_batch_ = 0;  // number of a call that began with nothing in flight
+  std::uint64_t begins_batch_ = 0;  // number of a call at whose begin no other was in flight
   std::int64_t last_ns_ = 0;        // begin of the previous call, in ns; 0: unknown
   int most_in_flight_ = 0;
   Words words_{};
@@ -276,7 +278,7 @@ class Learner {
   std::vector<Found> last_found_;
   std::uint64_t found_at_ = 0;         // number of the call at which the present result was found
   std::uint64_t on_trial_before_ = 0;  // calls on trial before the present result was found
-  std::int64_t won_ns_ = 0;            // time saved before the present result was found
+  std::int64_t won_ns_ = 0;            // ns saved before the present result was found
 };
 
 }  // namespace weft

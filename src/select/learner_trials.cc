@@ -220,7 +220,7 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   after_ = Stage::waiting;
   const bool are_all_kept = rests_on_one_call(position) && may_try(position, turn);
   if (position.stages <= kStagesForAll && !are_all_kept) tried.drop_the_slow(position.stages);
-  // Only variants that may still win are tried once more.
+  // In the last stage only variants that may still win are tried once more.
   const bool is_next_the_last = position.stages == kMostStages - 1;
   if (is_next_the_last && tried.left() > 1) tried.drop_the_distant();
   if (tried.left() > 1 && position.stages < kMostStages) return;
@@ -242,14 +242,15 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   }
 }
 
-// Records the rival's new time as its expected cost. If the rival clearly wins, the call class
-// learns anew.
+// Evaluates a comparison with a rival, and notes the rival's new time as its expected cost. If the
+// rival clearly wins, the call class learns anew.
 void Learner::agreed_on_rival(TrialTurn& turn) {
   Position& position = on_trial();
   add_rounds(*again_);
   count_cost(*again_, turn);
   const auto [won, rounds] = again_->rounds_won(rival_, position.variant);
-  // After a single round the time is capped: a delay of the program is not the rival's fault.
+  // The rival's time is capped after a single round, since a delay of the program is not the
+  // rival's fault.
   const std::int64_t known_ns = position.ns_of(rival_);
   const std::int64_t took_ns = again_->median_ns(rival_);
   position.note(rival_,

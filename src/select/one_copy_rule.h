@@ -46,7 +46,8 @@ struct OneCopyRule {
   }
 };
 
-// The result of measuring one kind of traffic.
+// The result of measuring copies by the kernel for one kind of traffic: one rank's data for the
+// others, or data between all.
 struct OneCopyFound {
   struct Time {
     // A size in bytes, and the least of a few measurements with it; each is one rank's time for

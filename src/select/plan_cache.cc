@@ -111,7 +111,7 @@ std::string line_of(const std::string& key, const MeasuredPlan& plan) {
 struct Contents {
   std::string text;     // "" if the file is not Weft's
   std::string fault{};  // the fault, as the end of a sentence that begins with the file's name
-  bool may_go = true;   // the file may be moved aside
+  bool may_go = true;   // true if the file may be moved aside
 };
 
 Contents contents_of(std::string text) {
@@ -292,7 +292,7 @@ std::string sentence_of(const std::string& name, const Sound& before) {
          " of Weft: these are gone, and what they said is measured and learnt anew";
 }
 
-// Returns why the file could not be written; "" on success.
+// Replaces the file by `text`. Returns the reason if that failed; "" on success.
 std::string replace_file(const std::string& name, const Sound& before, const std::string& text) {
   if (const int error = write_whole(name, text)) {
     if (!before.aside.empty()) put_back(before.aside, name);
@@ -303,7 +303,7 @@ std::string replace_file(const std::string& name, const Sound& before, const std
   return "";
 }
 
-// Drops the oldest lines, which come first, until the rest fits the limit.
+// Returns the newest lines, which come last, as far as they fit the limit of the file's length.
 std::string_view newest(std::string_view lines) {
   constexpr std::size_t kMost = kMostBytes - (1 << 20);
   if (lines.size() <= kMost) return lines;
@@ -312,8 +312,8 @@ std::string_view newest(std::string_view lines) {
   return lines;
 }
 
-// Runs `what` with the lock of the file's directory if it is free in time. Returns the reason of a
-// failure; "" on success.
+// Runs `what` with the lock of the file's directory if the lock is free in time. Returns the reason
+// if that failed; "" on success.
 template <class Do>
 std::string with_lock(const std::string& name, Milliseconds patience, Do what) {
   const Descriptor directory(open(directory_of(name).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -326,7 +326,8 @@ std::string with_lock(const std::string& name, Milliseconds patience, Do what) {
 void mend_file(const std::string& name) {
   with_lock(name, kSoon, [&] {
     const auto before = sound_text(name, Says::all);
-    if (!before || before->aside.empty()) return std::string();  // another process has mended it
+    // "": another process has mended the file.
+    if (!before || before->aside.empty()) return std::string();
     return replace_file(name, *before, std::string(kHeader) + without(before->text, {}));
   });
 }
@@ -365,7 +366,8 @@ std::string plan_key(const std::vector<std::string>& words) {
   return key;
 }
 
-// Counts the nodes by their number of ranks, and lists the largest number first.
+// Describes how ranks are spread over nodes (plan_cache.h): counts the nodes by their number of
+// ranks, and lists the largest number first.
 std::string layout_words(const Nodes& nodes) {
   std::map<int, int, std::greater<>> nodes_with;
   for (int node = 0; node < nodes.count(); ++node) ++nodes_with[nodes.ranks_on(node)];

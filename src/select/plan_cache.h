@@ -53,7 +53,7 @@ class PlanCache {
  public:
   using Entry = std::pair<std::string, MeasuredPlan>;
 
-  // An empty name keeps plans in this process's memory only.
+  // If the name of the file is empty, plans are kept in this process's memory only.
   explicit PlanCache(std::string file_name) : file_name_(std::move(file_name)) {}
 
   // Reads the file now, so that the first find() need not: reading takes longer than many plans

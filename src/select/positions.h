@@ -19,7 +19,7 @@ struct Position {
   // Number of consecutive calls of this position that use one variant in trials.
   int slot_calls = 1;
   int slot_warm_ups = 0;      // number of these calls, the first ones, whose times do not count
-  int stages = 0, slots = 0;  // stages and slots tried so far
+  int stages = 0, slots = 0;  // numbers of stages and slots of trials so far
   bool is_done = false;       // nothing more will be tried
   // The time of each variant in an earlier run or, if that is later, when it was last compared with
   // the variant in use; empty or 0 if unknown.
@@ -32,7 +32,7 @@ struct Position {
   void settle();
 };
 
-// The results at a position, for reports.
+// The results that a call class has at one position of its cycle, for reports.
 struct Found {
   int variant = 0;
   bool settled = false;
@@ -43,9 +43,10 @@ struct Found {
   std::int64_t trials_cost_ns = 0;
   // Time in ns that the variants in use have saved compared with the static rule's.
   std::int64_t won_ns = 0;
-  int depth = 1;                                        // number of calls in flight together
-  bool is_learnt = false;                               // this run has found the variants in use
-  bool is_new() const { return settled && is_learnt; }  // not known from an earlier run
+  int depth = 1;           // number of calls in flight together
+  bool is_learnt = false;  // this run has found the variants in use
+  // True if it was not known from an earlier run.
+  bool is_new() const { return settled && is_learnt; }
   // This field and the following ones describe the position.
   // Variant with which the one in use was compared: the library's, or the rule's, or the second
   // best.

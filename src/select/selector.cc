@@ -202,12 +202,13 @@ const AlgorithmName& in_order_name(const Shape& shape) {
   }
 }
 
-// Returns whether a hierarchical algorithm saves messages. It sends fewer messages between nodes,
-// and fewer bytes if the flat one sends the same bytes twice to a node. An allgather's blocks pass
-// through all nodes, and in a reduce_scatter each node sends to each rank: short blocks of many
-// nodes take more messages than by doubling or halving. An alltoall sends as many bytes either way,
-// and copies its blocks once more. Short allgathervs and reduce_scatters took longer hierarchically
-// on nodes whose ranks share cores: each turn in memory needs another process.
+// Returns whether the hierarchical algorithm saves messages or bytes between nodes compared with
+// the flat one. It saves bytes if the flat one sends the same bytes twice to a node. In an
+// allgather blocks pass through all nodes, and in a reduce_scatter each node sends to each rank:
+// for short blocks of many nodes these are more messages than by doubling or halving. In an
+// alltoall the bytes are equal, and blocks are copied once more. Short allgathervs and
+// reduce_scatters took longer hierarchically on nodes whose ranks share cores, since each exchange
+// in memory needs another process to run.
 bool saves_messages(const Shape& shape) {
   constexpr std::int64_t kLongBlock_bytes = 2 * 1024;
   const int nodes = shape.nodes->count();

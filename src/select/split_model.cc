@@ -138,8 +138,8 @@ class Dataflow {
   const int first_, last_;
   int leaves_ = 0;
   std::vector<Message> next_;               // next message that each leaf receives
-  std::set<std::tuple<int, int>> ready_;    // level and root
-  using Running = std::tuple<double, int>;  // end time and root
+  std::set<std::tuple<int, int>> ready_;    // messages that can start, by level and receiving root
+  using Running = std::tuple<double, int>;  // a message under way: end time and receiving root
   std::priority_queue<Running, std::vector<Running>, std::greater<>> running_;
 };
 

@@ -28,7 +28,7 @@ struct SplitTime {
   double application = 0;    // communication on the application's cores that nothing hides
   double communication = 0;  // communication on the communication cores at the same time
   double computation = 0;
-  double total = 0;  // application + max(communication, computation)
+  double total = 0;  // time of the program: application + max(communication, computation)
 };
 
 // Returns ⌈log_arity ranks⌉, the number of levels of the tree.

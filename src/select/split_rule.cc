@@ -1,5 +1,5 @@
-// Derives the model's parameters for a communicator, and a bound on the time of the caller's
-// levels.
+// Decides about split trees (split_rule.h): derives the model's parameters for a communicator, and
+// a bound on the time of the caller's levels.
 #include "select/split_rule.h"
 
 #include <algorithm>

@@ -14,8 +14,8 @@ class TrialBudget {
   TrialBudget(double percent, std::int64_t began_ns) : percent_(percent), began_ns_(began_ns) {}
 
   bool is_none() const { return percent_ <= 0; }
-  // Returns whether trials may have cost cost_ns after elapsed_ns. It depends on nothing else, so
-  // ranks that agree on both get the same answer.
+  // Returns whether the budget allows trials to have cost cost_ns by the time elapsed_ns. It
+  // depends on nothing else, so ranks that agree on both get the same answer.
   bool allows(std::int64_t cost_ns, std::int64_t elapsed_ns) const {
     return static_cast<double>(cost_ns) * 100 <= percent_ * static_cast<double>(elapsed_ns);
   }

@@ -9,7 +9,8 @@ namespace {
 
 constexpr int kMostRounds = 12;
 constexpr int kMostRepetitions = 32;
-// The desired duration of a trial: long compared with reading the clock and the agreement.
+// The desired duration of a trial in ns: long compared with reading the clock and with the
+// agreement of the ranks.
 constexpr std::int64_t kTrial_ns = 20'000;
 // Number of buffers in the node's memory that short calls use in turn (shm/node_buffers.h), and
 // that of long calls.

@@ -15,8 +15,9 @@ namespace weft {
 
 class Trials {
  public:
-  // The first candidate is the static rule's. The budget covers everything up to the end of the
-  // initialisation; a quarter of it is reserved for the steps after the measurements.
+  // candidates: their number; the first one is the static rule's. budget_ns: the time for
+  // everything up to the end of the initialisation; a quarter of it is reserved for the steps after
+  // the measurements.
   Trials(std::size_t candidates, std::int64_t budget_ns);
 
   struct Trial {

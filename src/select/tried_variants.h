@@ -43,8 +43,8 @@ class TriedVariants {
   // Returns whether another remaining variant is so much faster that this one would not stay even
   // if it were the library's.
   bool is_beaten(int variant) const;
-  std::int64_t median_ns(int variant) const;  // 0: not tried
-  std::int64_t least_ns(int variant) const;   // a very large number if it was not tried
+  std::int64_t median_ns(int variant) const;  // returns 0 if it was not tried
+  std::int64_t least_ns(int variant) const;   // returns a very large number if it was not tried
   // Returns the variant to compare with: the library's, or the rule's, or the second best.
   int rival_of(int variant) const;
   // Returns the number of rounds that `variant` won, and of all rounds in which both were tried.
@@ -58,8 +58,8 @@ class TriedVariants {
   const Variant& of(int variant) const { return variants_[static_cast<std::size_t>(variant)]; }
   Variant& of(int variant) { return variants_[static_cast<std::size_t>(variant)]; }
   std::int64_t most_ns(int variant) const;
-  // Returns by how many per cent a variant may be slower and still be used. won, rounds: those of
-  // the best variant; apart: the times of the two do not overlap.
+  // A function that returns by how many per cent a variant may be slower than the best and still be
+  // used. won, rounds: those of the best variant; apart: the times of the two do not overlap.
   using Percent = int (*)(int won, int rounds, bool apart);
   bool stays(int variant, Percent percent_of) const;
 

@@ -38,7 +38,8 @@ constexpr int kMostOthers = 2;
 // are.
 bool is_worth_trying(const Algorithm& algorithm, const Shape& shape, bool in_memory) {
   const bool long_chain = kLinear.names(algorithm) || kChain.names(algorithm);
-  // An allreduce up and down a binomial tree has twice the rounds of recursive doubling.
+  // This algorithm is not worth trying: an allreduce up and down a binomial tree has twice the
+  // rounds of recursive doubling.
   const bool up_and_down = &algorithm == kBinomial.of(Kind::allreduce);
   return algorithm.kind == shape.kind && !is_direct(algorithm) && !is_in_order(algorithm) &&
          !up_and_down && (!in_memory || needs_node(algorithm.needs)) &&
@@ -130,10 +131,11 @@ std::vector<Choice> variants_for(const Config& config, Library library, const Sh
   if (!is_neighborhood(shape.kind)) add(variants, {Engine::assist, nullptr});
   add_others(variants, Engine::thread, shape, by_thread.algorithm);
   add_chunks(variants, Engine::thread, shape, by_thread.algorithm, resources.processor);
-  // An agent can only access the node's memory.
+  // The agent is tried only on one node, since it can only access the node's memory.
   if (resources.agents && shape.on_one_node) add(variants, {Engine::agent, by_thread.algorithm});
   add_splits(variants, by_thread, shape, resources.cores);
-  // Passing a call to a worker takes longer than transferring short data.
+  // A worker is tried only for long data: passing a call to it takes longer than transferring short
+  // data.
   if (is_long(shape) && may_be_blocking(library, shape.kind)) add(variants, {Engine::tcc, nullptr});
   return variants;
 }
