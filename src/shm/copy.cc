@@ -1,5 +1,5 @@
 // Chooses how long data are copied. memmove() uses `rep movsb` for long data if the processor
-// reports that it is fast. AMD processors report so as well, but are slow unless both sides are
+// reports that this is fast. AMD processors report so as well, but are slow unless both sides are
 // aligned alike, which glibc considers only from 2.40 on: an allreduce of 8 MiB took 1.4 times as
 // long. But if others have read the destination before, `rep movsb` invalidates their cache lines
 // without fetching them, in as little as a quarter of the time (docs/decisions.md).

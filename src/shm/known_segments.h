@@ -17,7 +17,7 @@ class KnownSegments {
  public:
   struct Place {
     std::uint64_t token = 0;
-    std::int64_t offset = 0;  // in bytes
+    std::int64_t offset = 0;  // offset in the segment, in bytes
   };
 
   // Registers the segment without keeping it alive. All functions of this class are thread-safe.

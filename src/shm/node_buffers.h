@@ -50,7 +50,8 @@ class NodeTurn {
   // The answer to whether a rank has signalled: no, yes, or no because the rank takes part in a
   // call with another fingerprint.
   enum class Seen : std::uint8_t { no, yes, other_call };
-  // Returns whether the rank's counter has reached `value`. polls: the maximum number of reads.
+  // Reads a rank's counter until it has reached `value`, at most `polls` times, and returns whether
+  // it has.
   Seen look_for(int rank, std::uint32_t value, int polls) const {
     if (polls == 0) return Seen::no;
     return is_seen(counter_of(rank), value) ? Seen::yes : look_again(rank, value, polls);
@@ -133,7 +134,8 @@ class NodeTurn {
   bool after_in_order_ = false;  // the operation that used it before ends in order
 };
 
-// Says when an operation completes relative to others in the same node buffers.
+// Says when operations complete that use the same node buffers: in the order of their starts, or at
+// any time.
 enum class Ends : std::uint8_t {
   in_order,  // before the next one starts: blocking calls, starts of one request
   any_time,
@@ -183,7 +185,7 @@ class NodeBuffers {
   // an operation's buffer is computed by a mask.
   static constexpr unsigned kCount = 4, kCountOfLong = 2;
 
-  // This rank's view of a node buffer; equal on all ranks.
+  // The state of a node buffer as this rank knows it; equal on all ranks.
   struct View {
     std::byte* memory = nullptr;
     std::uint64_t uses = 0;
@@ -212,7 +214,7 @@ class NodeBuffers {
       memory_;  // begins with the numbers of completed operations; the node buffers follow
   const int rank_;
   const int ranks_;
-  const std::int64_t buffer_bytes_;  // includes the slots for shown buffers
+  const std::int64_t buffer_bytes_;  // bytes of a buffer, with all slots
   std::uint64_t taken_ = 0;
   // The number of operations that end at any time, and how many of them this process has completed.
   // (A core agent completes operations by NodeBuffers of its own, which assign none; later
@@ -282,8 +284,8 @@ inline std::byte* NodeTurn::shown_by(int node_rank) const {
   return memory_ + buffers_->buffer_bytes_ - (buffers_->ranks_ - node_rank) * kSlotBytes;
 }
 
-// The answer is stored as a counter, so that an answer from an earlier use of the node buffer is
-// not mistaken for this one.
+// Publishes an answer (see the class). It is stored as a counter, so that an answer from an earlier
+// use of the node buffer is not mistaken for this one.
 inline void NodeTurn::answer(bool reaches) const {
   counter_at(shown_by(buffers_->rank_) + kAnswerOffset)
       .store(base_ + (reaches ? 1 : 2), std::memory_order_release);

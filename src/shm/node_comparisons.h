@@ -41,7 +41,7 @@ class SharedWords {
   std::int64_t* words_;
 };
 
-// A rank's view of comparisons of kNumbers non-negative numbers.
+// One rank's part in comparisons of kNumbers non-negative numbers.
 template <std::size_t kNumbers, class Shared = SharedWords>
 class NodeComparisons {
  public:
@@ -51,7 +51,7 @@ class NodeComparisons {
   enum Word : std::size_t {
     kTold,      // number of ranks that have written
     kComplete,  // 1 if all ranks have written and the other area is cleared
-    kOutcome,   // result of the looks so far, encoded by state_after()
+    kOutcome,   // result of all looks so far, encoded by state_after()
     kFirstNumber,
     kWordsOfPlace = kFirstNumber + kNumbers
   };

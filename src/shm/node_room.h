@@ -32,7 +32,7 @@ class NodeRoom {
   // node_rank: this rank's index in the group.
   NodeRoom(std::shared_ptr<Segment> segment, Group group, int node_rank, std::int64_t buffer_bytes);
 
-  // Returns a unique number that is equal on all ranks that share the room.
+  // Returns a unique number that is equal on all ranks that share the memory.
   std::uint64_t token() const { return rest_.segment->name().token; }
   bool is_of(const Group& group) const {
     return group.members == members_ && group.is_alone == is_alone_;
@@ -58,7 +58,7 @@ class NodeRoom {
     std::atomic<std::uint64_t>
         // Number of turns of the node buffers plus 1, as counted by the first rank to leave.
         turns_1;
-    std::atomic<std::uint32_t> clears;  // how often the node buffers were zeroed
+    std::atomic<std::uint32_t> clears;  // number of times that the node buffers were zeroed
   };
   static constexpr std::uint64_t kUse = std::uint64_t{1} << 32, kRetired = 1u << 31,
                                  kIdle = 1u << 30, kClear = 1u << 29, kLeft = kClear - 1;

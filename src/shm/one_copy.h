@@ -63,7 +63,8 @@ class OneCopy {
   static int owner_of(const ShownBuffer& shown) {
     return static_cast<int>((kOfRank_0 - shown.memory) / 2);
   }
-  // Returns whether some rank may not have tried access yet; the answer is the same on all ranks.
+  // Returns whether some reader of the buffer may not have tried access yet; the answer is the same
+  // on all ranks.
   static bool is_to_be_asked(const ShownBuffer& shown) {
     return (kOfRank_0 - shown.memory) % 2 != 0;
   }
@@ -71,8 +72,8 @@ class OneCopy {
   void all_reach(std::span<const int> ranks);
   bool is_own(const ShownBuffer& shown) const { return owner_of(shown) == rank_; }
 
-  // Copies from a registered process. If the kernel refuses now, the memory does not exist, and
-  // this process ends with a message, as it would by a load.
+  // Copies from the memory of a registered process. If the kernel refuses although it has permitted
+  // access, the memory does not exist, and this process ends with a message, as it would by a load.
   void read(int rank, const std::byte* there, std::byte* here, std::int64_t bytes);
   // Count the bytes copied since begin_count().
   void begin_count() { copied_bytes_.store(0, std::memory_order_relaxed); }

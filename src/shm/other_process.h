@@ -37,7 +37,8 @@ class OtherProcess {
   }
 
  private:
-  // Copies the bytes in several calls if a signal or the kernel's limit cuts one short.
+  // Makes the system call `call` for all bytes, several times if a signal or the kernel's limit
+  // cuts it short.
   template <class Call>
   static Moved move(std::byte* own, std::uintptr_t address, std::int64_t bytes, std::int64_t* left,
                     Call call) {

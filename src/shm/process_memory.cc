@@ -88,7 +88,7 @@ ShownBuffer ProcessMemory::shown(const std::byte* begin, std::int64_t bytes,
 
 ShownBuffer shown_by_pages(std::int64_t memory, const std::byte* begin, std::int64_t bytes,
                            const std::byte* origin) {
-  // The number of pages must fit into an int.
+  // Limit of a segment in bytes: its number of pages must fit into an int.
   constexpr std::int64_t kMost_bytes = std::int64_t{1} << 42;
   if (bytes <= 0 || bytes >= kMost_bytes) return {ShownBuffer::kNotShared};
   const auto first = reinterpret_cast<std::uintptr_t>(begin);

@@ -94,8 +94,8 @@ class ProcessMemory {
 
  private:
   struct Peer {
-    std::int64_t permit = 0;                            // 0: not requested yet
-    std::list<std::shared_ptr<const Attachment>> kept;  // most recently used first
+    std::int64_t permit = 0;  // XPMEM's permit to attach; 0: not requested yet
+    std::list<std::shared_ptr<const Attachment>> kept;  // attachments, most recently used first
     std::int64_t segment = 0;
   };
 

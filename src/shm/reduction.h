@@ -11,8 +11,8 @@
 
 namespace weft {
 
-const char* element_name(Element element);  // such as "float64"
-const char* operator_name(Operator op);     // such as "sum"
+const char* element_name(Element element);  // returns for instance "float64"
+const char* operator_name(Operator op);     // returns for instance "sum"
 
 std::int64_t bytes_of(Element element);
 

@@ -22,7 +22,8 @@ namespace {
 
 static_assert(std::is_trivially_copyable_v<SegmentName>);
 
-constexpr unsigned kNoExecSeal = 8;  // MFD_NOEXEC_SEAL, Linux 6.3; some systems require it
+// Flag MFD_NOEXEC_SEAL of Linux 6.3, which some systems require.
+constexpr unsigned kNoExecSeal = 8;
 
 Error failure(const std::string& what) {
   return {"shared memory: " + what + ": " + std::generic_category().message(errno)};
@@ -77,8 +78,8 @@ int create_memfd(const std::string& text) {
   return memfd_create(text.c_str(), kFlags);
 }
 
-// Returns whether the size is allowed: growing a file beyond RLIMIT_FSIZE would raise a signal that
-// ends the program.
+// Returns whether a segment may have this size: growing a file beyond RLIMIT_FSIZE would raise a
+// signal that ends the program.
 bool fits_file_limit(std::int64_t bytes) {
   rlimit limit;
   return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||

@@ -40,7 +40,7 @@ class Segment {
   ~Segment();
 
   std::byte* data() const { return data_; }
-  std::int64_t bytes() const { return name_.bytes; }  // including pages that are not mapped
+  std::int64_t bytes() const { return name_.bytes; }  // length, including pages that are not mapped
   // Maps some of the pages at other addresses, for the life of the process, even if this object
   // ends. Returns nullptr if the system refuses.
   std::byte* map_part(std::int64_t offset, std::int64_t bytes) const;

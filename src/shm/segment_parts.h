@@ -58,7 +58,8 @@ class SegmentParts {
   Segment segment_;
   std::mutex mutex_;  // held while a part is mapped
   std::array<std::atomic<std::byte*>, kMost> at_{};
-  std::atomic<const std::byte*> lowest_{nullptr}, end_{nullptr};  // bounds of all mapped parts
+  // Lowest and highest address of all mapped parts.
+  std::atomic<const std::byte*> lowest_{nullptr}, end_{nullptr};
 };
 
 }  // namespace weft

@@ -43,8 +43,8 @@ bool under_valgrind() {
   return preloaded && std::strstr(preloaded, "vgpreload_");
 }
 
-// Returns a segment length such that one part has room for the longest block. The length of a file
-// costs nothing.
+// Returns a segment length such that one part can hold the longest block. It may be large, since
+// the length of a file costs nothing.
 std::int64_t bytes_for(std::int64_t most_bytes) {
   int parts = 1;
   while (SegmentParts::bytes_of(parts - 1) < most_bytes && parts < SegmentParts::kMost) ++parts;

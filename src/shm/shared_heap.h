@@ -34,7 +34,7 @@ class SharedHeap {
   // Returns a block whose bytes are all 0; nullptr if no space is left for it.
   void* allocate_zeroed(std::int64_t bytes);
   void release(void* block);
-  std::int64_t bytes_of(void* block);  // usable bytes, at least those requested
+  std::int64_t bytes_of(void* block);  // returns its usable bytes, at least those requested
   // Tries to give a block another size. Returns true if the block now has space for `bytes`, and no
   // more than twice that; otherwise false.
   bool resize(void* block, std::int64_t bytes);
@@ -56,14 +56,14 @@ class SharedHeap {
     std::int64_t bytes = 0;
     bool clean = true;  // all bytes are 0: not used since its pages were returned to the system
   };
-  using Rooms = std::map<std::int64_t, Room>;  // indexed by offset
+  using Rooms = std::map<std::int64_t, Room>;  // free ranges, indexed by offset
 
   SharedHeap(Segment segment, std::int64_t most_bytes);
   // Allocates a range and returns its offset; -1 if no space is left. *clean: whether its bytes are
   // all 0.
   std::int64_t take(std::int64_t bytes, std::int64_t alignment, bool* clean);
   std::int64_t take_free(std::int64_t wanted, std::int64_t alignment, bool* clean);
-  bool add_part(std::int64_t bytes);  // maps a part of at least this size
+  bool add_part(std::int64_t bytes);  // maps a part of at least `bytes` bytes
   void give_back(std::int64_t offset, Room room);
   void give_pages_back();
   std::byte* address_of(std::int64_t offset) const {

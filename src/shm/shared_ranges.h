@@ -60,13 +60,13 @@ class SharedRanges {
  private:
   struct OwnHeap {
     std::int64_t number = 0;
-    SegmentParts* parts = nullptr;                           // nullptr: no heap
-    std::vector<int> ranks;                                  // ranks that may map it, sorted
+    SegmentParts* parts = nullptr;  // this process's own heap; nullptr: none
+    std::vector<int> ranks;         // ranks that may map it, sorted
     std::array<std::vector<int>, SegmentParts::kMost> have;  // ranks that have mapped it, by part
   };
   struct Heap {
     std::int64_t number;
-    SegmentParts* parts;      // nullptr: not attached
+    SegmentParts* parts;      // mapped parts; nullptr: the heap is not attached
     const SegmentName* name;  // name for attaching; nullptr if it cannot be attached
   };
 

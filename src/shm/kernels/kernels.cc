@@ -115,8 +115,8 @@ Kernel pair(Operator op) {
   return nullptr;
 }
 
-// C's complex types are used: a product with an infinity is infinite (annex G), as in the MPI
-// libraries.
+// The complex types of C are used, so that a product with an infinity is infinite (annex G of C),
+// as in the MPI libraries.
 __extension__ using ComplexFloat = __complex__ float;
 __extension__ using ComplexDouble = __complex__ double;
 __extension__ using ComplexLongDouble = __complex__ long double;
