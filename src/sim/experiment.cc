@@ -38,7 +38,7 @@ struct Rank {
   NodeTurn turn;
   Endpoint endpoint;
   std::optional<Execution> execution;
-  int application = -1, thread = -1;  // numbers of the threads in the scheduler
+  int application = -1, thread = -1;  // numbers of its two threads in the scheduler
   int busy = -1;     // thread that does the copy for which the endpoint waits; -1: none
   int watches = -1;  // rank for whose signal this one waits; -1: none
   Waiting waiting;   // the progress thread's waiting policy
@@ -102,7 +102,7 @@ class Experiment final : public Threads, public Told {
   // For each agent, the ranks whose collectives its thread progresses.
   std::vector<std::vector<int>> served_;
   std::vector<std::vector<int>> watchers_;  // ranks that wait for the signal of each rank
-  std::vector<Trace::Track*> tracks_;       // indexed by thread; empty without a trace
+  std::vector<Trace::Track*> tracks_;       // track of each thread; empty without a trace
   std::mt19937_64 random_;
   std::optional<Error> error_;
   int unfinished_;
@@ -571,7 +571,8 @@ Shape shape_of(Kind kind, int ranks, int nodes, const Machine& machine, std::int
   const std::vector<int> domains = domains_of(machine, *places);
   if (nodes == 1 && machine.numa_nodes > 1)
     shape.domains = std::make_shared<const Domains>(domains);
-  // As in the library, hierarchical algorithms are used only if some ranks share a node.
+  // The nodes are passed on, as in the library, only if some ranks share a node: only then are
+  // hierarchical algorithms used.
   auto of_nodes = std::make_shared<const Nodes>(places->node_of_rank, domains);
   if (nodes > 1 && of_nodes->some_share()) shape.nodes = std::move(of_nodes);
   return shape;

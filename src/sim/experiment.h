@@ -52,7 +52,7 @@ struct Outcome {
   std::string note;  // reason why threads share their ranks' cores; "" if they do not
 };
 
-// Each rank has two tracks: "application" and one for its thread.
+// The recorded traces of a run. Each rank has two tracks: "application" and one for its thread.
 using Traces = std::deque<Trace>;
 
 // Returns whether the simulator supports this kind of collective, whose blocks must all have equal

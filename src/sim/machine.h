@@ -12,7 +12,7 @@ namespace weft::sim {
 enum class Fabric : std::uint8_t { flat, fat_tree, dragonfly };
 
 struct Network {
-  double latency_us = 1;     // from one node to another
+  double latency_us = 1;     // time of an empty message from one node to another
   double overhead_us = 0.5;  // time of a core for each message sent or received
   double gap_us = 0.1;       // time between two messages of one node
   double bytes_per_us = 10000;
@@ -20,7 +20,7 @@ struct Network {
   // Bytes that a link with a rate limiter (a token bucket) transfers at the higher rate; they are
   // refilled at `bytes_per_us`.
   double burst_bytes = 0;
-  double burst_bytes_per_us = 0;  // 0: no higher than `bytes_per_us`
+  double burst_bytes_per_us = 0;  // higher rate; 0: it is no higher than `bytes_per_us`
   // The time in microseconds of each side's core per KiB of a message, as over TCP; 0 for RDMA.
   double send_us_per_kib = 0;
   double recv_us_per_kib = 0;
@@ -29,9 +29,9 @@ struct Network {
   std::int64_t window_bytes = 0;
   Fabric fabric = Fabric::flat;
   int nodes_per_switch = 16;  // nodes per switch or, in a dragonfly, per group
-  // Fat tree: ratio of a switch's bandwidth to its nodes and that to other switches.
+  // Ratio of a switch's bandwidth to its nodes and that to other switches, in a fat tree.
   double taper = 1;
-  int links_per_pair = 1;  // dragonfly: links between two groups
+  int links_per_pair = 1;  // links between two groups, in a dragonfly
 };
 
 struct Machine {

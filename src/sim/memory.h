@@ -1,5 +1,5 @@
-// Memory: the copies in progress on each NUMA node. They share its bandwidth evenly, and none is
-// faster than a core can copy.
+// Memory: the copies in progress on each NUMA node. They share the bandwidth of the node's memory
+// evenly, and none is faster than a core can copy.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,8 @@
 
 namespace weft::sim {
 
-// Interface that is called when the state of a rank's messages changes.
+// Told: is told when the state of a rank's messages changes; at_us: the time from which that
+// matters.
 class Told {
  public:
   virtual ~Told() = default;
@@ -47,7 +48,7 @@ class Messages {
   Need need(Id id, Side side, double now_us, double& debt_us);
   // Records that the copy which this side needed was made.
   void copied(Id id, Side side, double now_us);
-  // Records that this side needs nothing more.
+  // Records that this side has completed the message.
   void finish(Id id, Side side, double& debt_us);
 
   std::uint64_t messages() const { return messages_; }
@@ -72,7 +73,7 @@ class Messages {
     double sent_us = kNever;    // time at which the sender can continue
     double into = 0, out = 0;   // bytes copied into and out of cells
     double asked_us = kNever;   // time at which the receive was posted
-    double granted_us = kNever;  // stream: time at which the sender may begin
+    double granted_us = kNever;  // with Way::stream: time at which the sender may begin
     bool is_granted = false;
     // With Way::stream: the first piece has left the sender, or has arrived.
     bool has_left = false, has_come = false;

@@ -13,7 +13,7 @@ namespace weft::sim {
 struct Places {
   // The node, the core and the thread's core of each rank; cores are numbered over all nodes.
   std::vector<int> node_of_rank, core_of_rank, thread_core_of_rank;
-  std::string note;  // note of the first node that has one
+  std::string note;  // remark of the placement, of the first node that has one
 };
 
 // Returns a rank's node. Ranks are consecutive on each node, and distributed as evenly as possible.
