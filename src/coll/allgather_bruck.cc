@@ -1,5 +1,5 @@
-// Bruck's allgather: ceil(log2 p) rounds for any number of ranks, for short messages. Packed blocks
-// are gathered in a temporary buffer, the rank's own first, and are put in order at the end.
+// Bruck's allgather: ceil(log2 p) rounds for any number p of ranks. It suits short messages. Packed
+// blocks are gathered in a temporary buffer, the rank's own first, and are put in order at the end.
 // Bruck et al., IEEE TPDS 8(11), 1997
 #include <algorithm>
 #include <vector>

@@ -1,5 +1,6 @@
 // Single-copy allgather(v) for ranks that can access each other's blocks: each rank copies all
-// blocks directly. With blocks of n bytes each rank copies p n, in place (p - 1) n.
+// blocks directly. With p ranks and blocks of n bytes, each rank copies p n bytes, in place (p - 1)
+// n.
 // Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI, HPDC 2013
 #include "coll/build_functions.h"
 #include "coll/direct.h"

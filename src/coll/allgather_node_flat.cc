@@ -1,7 +1,8 @@
 // Allgather(v) in the node's shared memory: every rank copies its block in, chunk by chunk, and
-// copies the others out. With blocks of n bytes each rank copies (p + 1) n, in place p n. Blocks of
-// a few bytes travel in the ranks' slots. With NUMA domains, each rank fetches a share of the other
-// domains' blocks for its own domain, so each block crosses each domain border once, the minimum.
+// copies the others out. With p ranks and blocks of n bytes, each rank copies (p + 1) n bytes, in
+// place p n. Blocks of a few bytes travel in the ranks' slots. With NUMA domains, each rank fetches
+// a share of the other domains' blocks for its own domain, so each block crosses each domain border
+// once, the minimum.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008; Li, Hoefler, Snir,
 // NUMA-aware shared-memory collective communication for MPI, HPDC 2013
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Allgather by recursive doubling: partners at doubling distances exchange all blocks they have, in
-// log2(p) rounds. It needs a power of two.
+// log2(p) rounds for p ranks. The number of ranks must be a power of two.
 // Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
 #include "coll/build_functions.h"
 #include "coll/own_block.h"

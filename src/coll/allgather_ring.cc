@@ -1,4 +1,5 @@
-// Ring allgather: p - 1 rounds, in each of which every rank sends one block to its neighbour.
+// Ring allgather: p - 1 rounds for p ranks, in each of which every rank sends one block to its
+// neighbour.
 // Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
 #include "coll/build_functions.h"
 #include "coll/own_block.h"

@@ -1,6 +1,6 @@
 // Allreduce and reduce in rank order: each rank reduces one block of all vectors and sends the sum
 // to all ranks or to the root. This sends as many bytes as the ring, in two rounds of p - 1
-// messages. The result is bitwise the same however the ranks are placed on nodes.
+// messages for p ranks. The result is bitwise the same however the ranks are placed on nodes.
 // Hoefler, Lumsdaine, Rehm, SC07 (LibNBC, linear reduce-scatter)
 #include "coll/blocks_in_order.h"
 #include "coll/build_functions.h"
@@ -40,7 +40,7 @@ void allreduce_in_rank_order(Builder& b) {
   const Shape& s = b.shape();
   const VectorBlocks blocks(b);
   const Operand result = blocks.of(s.rank, {Buffer::recv, 0});
-  // In place, the receive buffer holds the input.
+  // The sum may lie in the receive buffer unless that holds the input (in place).
   const Operand sum = sum_of_own_block(b, blocks, !s.in_place);
   b.copy(sum, result);
   b.end_round();

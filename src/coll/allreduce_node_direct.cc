@@ -17,7 +17,7 @@ void allreduce_node_direct(Builder& b) {
   const Shape& s = b.shape();
   if (nothing_to_reduce(b)) return;
   b.meet(Builder::Shows::both);
-  // In place, the sum may overwrite only the last rank's operand.
+  // If the call is in place, the sum may overwrite only the last rank's operand.
   const bool is_beside = s.in_place && s.rank != s.size - 1;
   const Location beside = is_beside ? b.temp(piece_count(s), Unit::recv) : Location{};
   const Blocks shares{s.recv.count, s.size};

@@ -1,6 +1,6 @@
 // Rabenseifner's allreduce: reduce-scatter by recursive halving, then allgather by recursive
-// doubling. It sends as many bytes as the ring, in 2 log2(p) rounds. Ranks beyond a power of two
-// first send their data to a neighbour and receive the result at the end.
+// doubling. It sends as many bytes as the ring, in 2 log2(p) rounds for p ranks. If p is not a
+// power of two, some ranks first send their data to a neighbour and receive the result at the end.
 // Rabenseifner, ICCS 2004
 #include "coll/build_functions.h"
 #include "coll/recursive_halving.h"

@@ -1,7 +1,7 @@
 // Allreduce by recursive doubling: in each round, partners at doubling distances exchange whole
-// partial results. log2(p) rounds is the minimum, for short messages. Every rank combines lower
-// with higher parts, so the result is bitwise identical everywhere and right for non-commutative
-// operators.
+// partial results. It takes log2(p) rounds for p ranks, the minimum, and suits short messages.
+// Every rank combines the parts of lower ranks with those of higher ones, so the result is bitwise
+// identical everywhere and right for non-commutative operators.
 // Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
 #include <vector>
 

@@ -1,7 +1,7 @@
-// Ring allreduce: a reduce-scatter of p blocks, then an allgather of them. Each rank sends 2 (p -
-// 1) / p of the data, the minimum, to one neighbour only. Out of place, blocks are received at
-// their final position and reduced with those of the send buffer, so nothing is copied and no
-// temporary buffer is used.
+// Ring allreduce: a reduce-scatter of p blocks for p ranks, then an allgather of these. Each rank
+// sends 2 (p - 1) / p of the data, the minimum, to one neighbour only. Unless the call is in place,
+// blocks are received at their final position and reduced with those of the send buffer, so nothing
+// is copied and no temporary buffer is used.
 // Patarasuk, Yuan, JPDC 69(2), 2009
 #include "coll/build_functions.h"
 #include "patterns/blocks.h"

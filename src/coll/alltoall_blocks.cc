@@ -1,4 +1,5 @@
-// Packs all outgoing blocks except the rank's own into a temporary buffer.
+// Sends and receives the blocks of an alltoall; if the call is in place, packs all outgoing blocks
+// except the rank's own into a temporary buffer.
 #include "coll/alltoall_blocks.h"
 
 #include "coll/packer.h"

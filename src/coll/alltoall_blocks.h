@@ -1,6 +1,6 @@
-// The blocks of an alltoall, alltoallv or alltoallw on one rank. In place, the receive buffer also
-// holds the outgoing data, which must be packed into a temporary buffer before anything is
-// received.
+// AlltoallBlocks: the blocks of an alltoall, alltoallv or alltoallw on one rank. If the call is in
+// place, the receive buffer also holds the outgoing data, which must be packed into a temporary
+// buffer before anything is received.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
-// Bruck's alltoall: ceil(log2 p) rounds for short messages; blocks are forwarded by other ranks.
-// Packed block i in the temporary buffer still has i ranks to go. Round k moves all blocks with bit
-// k set in i by 2^k ranks.
+// Bruck's alltoall: ceil(log2 p) rounds for p ranks, in which other ranks forward a block. It suits
+// short messages. Packed block i in the temporary buffer still has i ranks to go. Round k moves all
+// blocks with bit k set in i by 2^k ranks.
 // Bruck et al., IEEE TPDS 8(11), 1997
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // Single-copy alltoall for ranks that can access each other's buffers: each rank copies its blocks
-// directly. With blocks of n bytes each rank copies p n. In place, one rank of each pair exchanges
-// the pair's two blocks, piece by piece.
+// directly. With p ranks and blocks of n bytes, each rank copies p n bytes. If the call is in
+// place, one rank of each pair exchanges the pair's two blocks, piece by piece.
 // Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI, HPDC 2013
 #include <algorithm>
 

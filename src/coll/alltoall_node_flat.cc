@@ -1,8 +1,8 @@
 // Alltoall in the node's shared memory: every rank copies its blocks in, chunk by chunk, and each
 // other rank copies its block out. A chunk holds as many blocks as fit, or a piece of one. In step
 // i, ranks whose numbers add up to i modulo p exchange their blocks. Both blocks thus lie at the
-// same place in a chunk, and in place each overwrites the one just copied. With blocks of n bytes
-// each rank copies (2 p - 1) n.
+// same place in a chunk, and in place each overwrites the one just copied. With p ranks and blocks
+// of n bytes, each rank copies (2 p - 1) n bytes.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008
 #include <algorithm>
 #include <vector>

@@ -1,5 +1,5 @@
-// Pairwise alltoall: p - 1 rounds, in each of which every rank sends and receives one message. It
-// suits long messages.
+// Pairwise alltoall: p - 1 rounds for p ranks, in each of which every rank sends and receives one
+// message. It suits long messages.
 // Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
 #include "coll/alltoall_blocks.h"
 #include "coll/build_functions.h"

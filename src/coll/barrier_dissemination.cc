@@ -1,4 +1,5 @@
-// Dissemination barrier: in round k every rank signals the rank 2^k ahead; ceil(log2 p) rounds.
+// Dissemination barrier: in round k every rank signals the rank 2^k ahead. There are ceil(log2 p)
+// rounds for p ranks.
 // Hensgen, Finkel, Manber, IJPP 17(1), 1988
 #include "coll/build_functions.h"
 #include "patterns/ring.h"

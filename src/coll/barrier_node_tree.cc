@@ -1,7 +1,7 @@
 // Tree barrier in the node's shared memory: each rank raises its counter when its children have
-// raised theirs, and is released when rank 0 has. It suits many ranks: log(p) steps with a few
-// counters each, whereas the flat barrier reads p counters on each rank. With NUMA domains, only
-// the first rank of each domain reads counters of other domains.
+// raised theirs, and is released when rank 0 has. It suits many ranks: p ranks take log(p) steps
+// with a few counters each, whereas the flat barrier reads p counters on each rank. With NUMA
+// domains, only the first rank of each domain reads counters of other domains.
 // El Maarouf et al., Combining reduction with synchronization barrier on multi-core processors
 #include "coll/build_functions.h"
 #include "coll/rank_tree.h"

@@ -1,6 +1,6 @@
-// Binomial-tree bcast: log2(p) levels, each message carries all data. Short messages to all
-// children are posted at once. Long ones are sent one after the other, largest subtree first, since
-// concurrent ones would share the link and all arrive late.
+// Binomial-tree bcast: log2(p) levels for p ranks, in which each message carries all data. Short
+// messages to all children are posted at once. Long ones are sent one after the other, largest
+// subtree first, since concurrent ones would share the link and all arrive late.
 // Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
 #include <ranges>
 

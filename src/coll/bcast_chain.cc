@@ -16,8 +16,8 @@ void bcast_chain(Builder& b) {
   const Blocks blocks{s.recv.bytes(), segments(s)};
   PackedBcast data(b);
   if (previous < 0) data.pack();
-  // In round i, segment i is received and the previous one sent. The root has all segments and
-  // sends at once.
+  // Number of rounds by which sending is behind receiving: in round i, segment i is received and
+  // the previous one sent. The root has all segments and sends at once.
   const int behind = previous < 0 ? 0 : 1;
   for (int i = 0; i < blocks.parts + behind; ++i) {
     const int outgoing = i - behind;

@@ -1,6 +1,6 @@
-// Bcast down a k-nomial tree of radix 4: a rank sends to up to three children per level, so log4(p)
-// levels, with fewer hops than the binomial tree but more messages per hop. It suits short messages
-// if each hop waits long for its rank's progress.
+// Bcast down a k-nomial tree of radix 4: a rank sends to up to three children per level, so there
+// are log4(p) levels for p ranks, with fewer hops than the binomial tree but more messages per hop.
+// It suits short messages if each hop waits long for its rank's progress.
 // Wilkins et al., IEEE CLUSTER 2023 (k-nomial)
 #include <ranges>
 

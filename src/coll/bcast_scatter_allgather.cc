@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-// Tree nodes are ranks relative to the root; node v has block v after the scatter.
+// Builds the schedule. Nodes of the tree are ranks relative to the root; node v has block v after
+// the scatter.
 class ScatterAllgather {
  public:
   ScatterAllgather(Builder& builder, const PackedBcast& data)

@@ -1,7 +1,7 @@
-// Assigns each rank's block to one rank in every NUMA domain. In the rank's own domain that is the
-// rank itself; in any other domain it is the rank with the same local rank modulo the domain's
-// size. Each domain thus has all blocks in its own memory, evenly divided among its ranks. With one
-// domain every rank holds its own block.
+// DomainHomes: assigns each rank's block to one rank in every NUMA domain. In the rank's own domain
+// that is the rank itself; in any other domain it is the rank with the same local rank modulo the
+// domain's size. Each domain thus has all blocks in its own memory, evenly divided among its ranks.
+// With one domain every rank holds its own block.
 #pragma once
 
 #include <vector>
@@ -26,8 +26,8 @@ class DomainHomes {
   int most_held() const;  // largest number of blocks that a rank holds
 
  private:
-  std::vector<std::vector<Home>> homes_;  // indexed by domain and block
-  std::vector<std::vector<int>> held_;    // indexed by rank
+  std::vector<std::vector<Home>> homes_;  // rank for each domain and block
+  std::vector<std::vector<int>> held_;    // blocks that each rank holds
 };
 
 }  // namespace weft

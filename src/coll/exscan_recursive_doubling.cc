@@ -1,6 +1,6 @@
-// Exscan in log2(p) rounds, like the scan by recursive doubling but with two sums per rank: the one
-// that includes this rank's input is sent on, the other one is the result. The algorithm keeps the
-// order of operands.
+// Exscan in log2(p) rounds for p ranks, like the scan by recursive doubling but with two sums per
+// rank: the one that includes this rank's input is sent on, the other one is the result. The
+// algorithm keeps the order of operands.
 // Hillis, Steele, CACM 29(12), 1986
 #include "coll/build_functions.h"
 

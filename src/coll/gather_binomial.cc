@@ -1,5 +1,5 @@
-// Binomial-tree gather: log2(p) levels; each node forwards the blocks of its subtree in one
-// message. It suits short blocks.
+// Binomial-tree gather: log2(p) levels for p ranks; each node forwards the blocks of its subtree in
+// one message. It suits short blocks.
 // Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
 #include "coll/block_subtrees.h"
 #include "coll/build_functions.h"
@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// Receives at the root. The subtree that wraps around the last rank, if any, arrives packed.
+// Adds the root's receives. The subtree that wraps around the last rank, if any, arrives packed.
 void gather_at_root(Builder& b, const BlockSubtrees& tree) {
   const Shape& s = b.shape();
   int wrapping = -1;

@@ -1,5 +1,5 @@
 // Single-copy gather for a root that can access all ranks' buffers: it copies the blocks directly.
-// With blocks of n bytes the root copies p n, the others nothing.
+// With p ranks and blocks of n bytes, the root copies p n bytes, the others nothing.
 // Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI, HPDC 2013
 #include "coll/build_functions.h"
 #include "coll/direct.h"

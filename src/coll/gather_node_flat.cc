@@ -1,6 +1,6 @@
 // Gather in the node's shared memory: every rank copies its block in, chunk by chunk, and the root
-// copies all out. With blocks of n bytes the root copies p n, the others n. With short blocks only
-// the root waits.
+// copies all out. With p ranks and blocks of n bytes, the root copies p n bytes, the others n. With
+// short blocks only the root waits.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008
 #include <vector>
 

@@ -1,13 +1,13 @@
 // NodeChunks: the data that ranks exchange through the node's shared memory, chunk by chunk, for
-// one or several blocks per rank. Short data travel in the ranks' slots. Longer data are
-// double-buffered, so that the next chunk can be written while the previous one is still being
-// read. A rank signals once per chunk (or `signals` times), when it has written its own data of
-// this chunk and has read all it needs of the previous one. A rank that has waited for a reader's
-// signal of chunk k - 1 may thus write chunk k over chunk k - 2. If two ranks exchange data, their
-// memory swaps from one operation to the next: each rank writes where it read last (schedule.h,
-// Halves). Otherwise a rank's data lie in memory of its own. Data longer than a page use the same
-// memory in every schedule, on pages shared with no other rank: the first access places them in the
-// rank's NUMA domain.
+// one or several blocks per rank. Short data travel in the ranks' slots, one cache line each.
+// Longer data are double-buffered, so that the next chunk can be written while the previous one is
+// still being read. A rank signals once per chunk (or `signals` times), when it has written its own
+// data of this chunk and has read all it needs of the previous one. A rank that has waited for a
+// reader's signal of chunk k - 1 may thus write chunk k over chunk k - 2. If two ranks exchange
+// data, their memory swaps from one operation to the next: each rank writes where it read last
+// (schedule.h, Halves). Otherwise a rank's data lie in memory of its own. Data longer than a page
+// use the same memory in every schedule, on pages shared with no other rank: the first access
+// places them in the rank's NUMA domain.
 #pragma once
 
 #include <algorithm>
@@ -93,7 +93,7 @@ class NodeChunks {
   }
 
  private:
-  static constexpr std::int64_t kDepth = 2;  // chunks of a block in memory at a time
+  static constexpr std::int64_t kDepth = 2;  // number of chunks of a block in memory at a time
   std::int64_t depth() const { return is_cut() ? kDepth : 1; }
 
   NodeChunks(Builder& b, std::int64_t count, std::int64_t extent, int signals, std::int64_t most,
@@ -130,9 +130,9 @@ class NodeChunks {
   bool is_alone() const { return ranks_here(b_.shape()) == 1; }
 
   Builder& b_;
-  const int signals_;  // signals of each rank per chunk
+  const int signals_;  // number of signals of each rank per chunk
   const std::int64_t total_;
-  const std::int64_t most_;  // elements of a full chunk
+  const std::int64_t most_;  // number of elements in a full chunk
   const std::int64_t stride_;
   std::int64_t own_bytes_;  // bytes of memory per rank
   const bool in_slots_;

@@ -1,10 +1,10 @@
-// Copy-in with reduction in the node's shared memory. The vector has a block for each rank, and
-// each block circulates: one rank copies its operand of the block in, the next ones add theirs in
-// place, and the owner of the block is the last. Each rank reads its vector once, whatever the
-// number of ranks. Long blocks are divided into pieces, so that the shared data stay in cache. The
-// operator must commute. With several NUMA domains each block circulates in each of them, and its
-// owner adds the sums of the others: for a vector of n bytes, (d - 1) n bytes cross the borders of
-// d domains, the minimum.
+// NodeRing: copy-in with reduction in the node's shared memory. The vector has a block for each
+// rank, and each block circulates: one rank copies its operand of the block in, the next ones add
+// theirs in place, and the owner of the block is the last. Each rank reads its vector once,
+// whatever the number of ranks. Long blocks are divided into pieces, so that the shared data stay
+// in cache. The operator must commute. With several NUMA domains each block circulates in each of
+// them, and its owner adds the sums of the others: for a vector of n bytes, (d - 1) n bytes cross
+// the borders of d domains, the minimum.
 // Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction, chunks, several
 // sockets)
 #pragma once
@@ -21,7 +21,7 @@ class NodeRing {
  public:
   enum class Result : std::uint8_t {
     own_block,  // each rank keeps its block
-    for_one,    // one rank copies all blocks out; all owners are in its domain
+    for_one,    // a single rank copies all blocks out; all owners are in its domain
     for_all     // all ranks copy all blocks out
   };
 

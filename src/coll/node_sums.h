@@ -52,7 +52,7 @@ class NodeSums {
   void copy_out(std::int64_t chunk);
 
  private:
-  static constexpr std::int64_t kDepth = 3;  // chunks in memory at a time
+  static constexpr std::int64_t kDepth = 3;  // number of chunks in memory at a time
 
   bool is_leader(int node_rank) const { return leaders_ > 1 || node_rank == leader_node_rank_; }
   // Returns the node rank of the leader that owns block `block`.
@@ -70,8 +70,8 @@ class NodeSums {
 
   bool publishes(int node_rank) const;
   int additions(int node_rank) const { return leaders_ - (is_leader(node_rank) ? 1 : 0); }
-  // Return a rank's counter after it has added to its nth block of a chunk, or has published the
-  // chunk.
+  // Return the value of a rank's counter once the rank has added to its nth block of a chunk, or
+  // has published the chunk.
   std::uint32_t added(int node_rank, std::int64_t chunk, int nth) const;
   std::uint32_t published(int node_rank, std::int64_t chunk) const;
 

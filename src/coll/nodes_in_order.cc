@@ -120,8 +120,8 @@ void NodesInOrder::wait_until_copied_out(std::int64_t now) {
   for (int node_rank = 1; node_rank < ranks_; ++node_rank) wait_for_tick(node_rank, now - 1);
 }
 
-// Signals unless nothing is added or arrives any more: the signals of the last ticks would have no
-// reader.
+// Signals the end of this rank's part in a tick. It does not signal once nothing is added or
+// arrives any more, since nobody would wait for these signals.
 void NodesInOrder::signal_tick(std::int64_t now) {
   const std::int64_t end = chunks_ + (is_for_all() ? lag_ : 0);
   if (ranks_ > 1 && now >= 0 && now < end) b_.signal();

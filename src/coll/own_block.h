@@ -1,4 +1,4 @@
-// Adds the local step of a collective in which each rank gets a block: the copy of this rank's own
+// Adds a local step, for collectives in which each rank gets a block: the copy of this rank's own
 // block.
 #pragma once
 

@@ -1,6 +1,6 @@
-// Binomial-tree reduce with log2(p) levels. A commutative operator uses the tree whose root is the
-// root of the call. Any other uses the tree of rank 0, whose subtrees are runs of consecutive
-// ranks; rank 0 then sends the result to the root.
+// Binomial-tree reduce with log2(p) levels for p ranks. A commutative operator uses the tree whose
+// root is the root of the call. Any other uses the tree of rank 0, whose subtrees are runs of
+// consecutive ranks; rank 0 then sends the result to the root.
 // Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
 #include <vector>
 

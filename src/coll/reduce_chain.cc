@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-// Segments pass through the receive buffer on the root, and through three temporary buffers on
-// other ranks.
+// Builds the schedule. Segments pass through the receive buffer on the root, and through three
+// temporary buffers on other ranks.
 class ReduceChain {
  public:
   explicit ReduceChain(Builder& builder)

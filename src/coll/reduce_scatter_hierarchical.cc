@@ -190,7 +190,8 @@ class ReduceScatter {
         nodes_(s_.nodes->count()),
         count_(outgoing(s_, s_.rank).count),
         result_(incoming(s_, s_.rank).at),
-        // In place, the result would overwrite input that is still to be read or sent.
+        // If the call is in place, the result would overwrite input that is still to be read or
+        // sent.
         sum_(s_.in_place ? temp() : result_),
         parts_(b) {
     lower_ = has_lower() && has_higher() ? temp() : sum_;
@@ -219,8 +220,9 @@ class ReduceScatter {
   bool has_lower() const { return node_ > 0; }
   bool has_higher() const { return node_ + 1 < nodes_; }
 
-  // Sums of lower nodes arrive first, from the highest to the lowest, and then those of higher
-  // nodes. Each of the two sums begins with the first arrival.
+  // Returns where a node's sum is added up. Sums of lower nodes arrive first, from the highest to
+  // the lowest, and then those of higher nodes. Each of the two places begins with the first
+  // arrival.
   Location sum_at(int source) const { return source < node_ ? lower_ : sum_; }
   bool begins_sum(int source) const { return source + 1 == node_ || source + 1 == nodes_; }
   Location landing(int wave) const {

@@ -10,8 +10,8 @@ namespace weft {
 void reduce_scatter_linear(Builder& b) {
   const Shape& s = b.shape();
   const Operand result = incoming(s, s.rank);
-  // In place, the sum goes to a temporary buffer first, since the result would overwrite input that
-  // is still being sent.
+  // If the call is in place, the sum goes to a temporary buffer first, since the result would
+  // overwrite input that is still being sent.
   const Location sum = s.in_place ? b.temp(result.count, Unit::recv) : result.at;
   sum_blocks_in_order(
       b, [&](int rank) { return outgoing(s, rank); }, sum);

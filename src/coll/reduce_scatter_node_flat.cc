@@ -1,7 +1,7 @@
 // Flat reduce-scatter in the node's shared memory: every rank copies its vector except its own
 // block in, one piece of each block at a time, and reduces its block from all vectors in rank
-// order. With blocks of n bytes each rank copies (p - 1) n and reduces as much, in one exchange;
-// this also suits long vectors of non-commutative operators.
+// order. With p ranks and blocks of n bytes, each rank copies (p - 1) n bytes and reduces as many,
+// in one exchange; this also suits long vectors of non-commutative operators.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008
 #include <algorithm>
 
@@ -53,7 +53,7 @@ void reduce_scatter_node_flat(Builder& b) {
   if (s.size == 1) return b.copy(outgoing(s, 0), result);
   if (most == 0) return;
   b.synchronizes();
-  // In place, the result would overwrite input that is still to be copied.
+  // If the call is in place, the result would overwrite input that is still to be copied.
   const Location sum = s.in_place ? b.temp(result.count, Unit::recv) : result.at;
   NodeChunks chunk = NodeChunks::exchanged(b, most, s.size * s.recv.extent);
   for (; !chunk.done(); chunk.next()) {

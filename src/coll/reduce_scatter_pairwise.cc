@@ -1,6 +1,6 @@
-// Pairwise reduce-scatter: p - 1 rounds, in each of which every rank sends and receives one block,
-// and reduces the block received in the previous round. Every byte is sent once. It suits long
-// vectors and commutative operators.
+// Pairwise reduce-scatter: p - 1 rounds for p ranks, in each of which every rank sends and receives
+// one block, and reduces the block received in the previous round. Every byte is sent once. It
+// suits long vectors and commutative operators.
 // Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
 #include "coll/build_functions.h"
 #include "patterns/ring.h"
@@ -12,7 +12,7 @@ void reduce_scatter_pairwise(Builder& b) {
   const Operand own = outgoing(s, s.rank);
   const Operand result = incoming(s, s.rank);
   if (s.size == 1) return b.copy(own.at, result.at, result.count);
-  // In place, the result would overwrite input that is still to be sent.
+  // If the call is in place, the result would overwrite input that is still to be sent.
   const Location sum = s.in_place ? b.temp(result.count, Unit::recv) : result.at;
   const bool needs_inbox = s.size > 2;
   const Location inbox[] = {needs_inbox ? b.temp(result.count, Unit::recv) : sum,

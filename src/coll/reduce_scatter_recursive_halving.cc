@@ -1,6 +1,6 @@
-// Reduce-scatter by recursive halving: log2(p) rounds, each with half of the remaining data. The
-// operator must commute. If the number of ranks is not a power of two, one rank of some pairs acts
-// for both and sends the other its block.
+// Reduce-scatter by recursive halving: log2(p) rounds for p ranks, each with half of the remaining
+// data. The operator must commute. If the number of ranks is not a power of two, one rank of some
+// pairs acts for both and sends the other its block.
 // Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
 #include <vector>
 

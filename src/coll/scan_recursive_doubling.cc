@@ -1,6 +1,6 @@
-// Scan in log2(p) rounds: in round k each rank sends its sum to the rank 2^k above it, and adds the
-// sum received from the rank 2^k below. Its sum thus covers twice as many ranks after each round.
-// The algorithm keeps the order of operands.
+// Scan in log2(p) rounds for p ranks: in round k each rank sends its sum to the rank 2^k above it,
+// and adds the sum received from the rank 2^k below. Its sum thus covers twice as many ranks after
+// each round. The algorithm keeps the order of operands.
 // Hillis, Steele, CACM 29(12), 1986
 #include <vector>
 

@@ -1,5 +1,5 @@
-// Binomial-tree scatter: log2(p) levels; each node gets the blocks of its subtree in one message,
-// largest subtree first. It suits short blocks.
+// Binomial-tree scatter: log2(p) levels for p ranks; each node gets the blocks of its subtree in
+// one message, largest subtree first. It suits short blocks.
 // Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
 #include <algorithm>
 #include <ranges>
@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-// Sends from the root. The subtree that wraps around the last rank, if any, is packed and sent
+// Adds the root's sends. The subtree that wraps around the last rank, if any, is packed and sent
 // last, so that the others need not wait for the packing.
 void scatter_from_root(Builder& b, const BlockSubtrees& tree) {
   const Shape& s = b.shape();

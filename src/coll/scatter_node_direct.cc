@@ -1,5 +1,5 @@
 // Single-copy scatter for ranks that can access the root's buffer: each rank copies its own block
-// directly. With blocks of n bytes each rank copies n.
+// directly. With blocks of n bytes, each rank copies n bytes.
 // Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI, HPDC 2013
 #include "coll/build_functions.h"
 #include "coll/direct.h"

@@ -1,5 +1,6 @@
 // Scatter in the node's shared memory: the root copies all blocks in, chunk by chunk, and each
-// other rank copies its own out. With blocks of n bytes the root copies p n, the others n.
+// other rank copies its own out. With p ranks and blocks of n bytes, the root copies p n bytes, the
+// others n.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008
 #include <vector>
 
