@@ -132,7 +132,8 @@ void end_together(int (*finalize)(), int status) {
   finalize();
   std::fflush(nullptr);
   take_name(kOut);
-  // Ranks on other nodes cannot be observed; they leave MPI_Finalize at about the same time.
+  // This rank waits for ranks on other nodes, which cannot be observed. They leave MPI_Finalize at
+  // about the same time.
   if (elsewhere > 0) std::this_thread::sleep_for(Milliseconds(300));
   if (processes.front().number == own.number)
     name_instant(processes);

@@ -1,6 +1,6 @@
-// The few predefined MPI handles that Weft itself needs, looked up at start. The macros of mpi.h
-// are not used: in Open MPI they are addresses of the library's variables, and a preloaded library
-// that refers to them cannot be loaded into a program without MPI.
+// Keeps the few predefined MPI handles that Weft itself needs. They are looked up at start. The
+// macros of mpi.h are not used: in Open MPI they are addresses of the library's variables, and a
+// preloaded library that refers to them cannot be loaded into a program without MPI.
 #pragma once
 
 #include <mpi.h>

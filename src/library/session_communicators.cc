@@ -6,7 +6,8 @@
 namespace weft {
 namespace {
 
-// The object is never destroyed: programs free communicators while the process exits.
+// The tracked communicators. The object is never destroyed, since programs free communicators while
+// the process exits.
 struct Known {
   std::mutex mutex;  // guards the rest
   std::unordered_set<MPI_Comm> communicators;
