@@ -1,5 +1,6 @@
-// The binomial tree over relative ranks 0..size-1 with root 0. Node v has the children v + 2^k for
-// all 2^k below v's lowest set bit. The subtree of each node is a run of consecutive ranks.
+// Computes binomial and k-nomial trees. The binomial tree is one over relative ranks 0..size-1 with
+// root 0. Node v has the children v + 2^k for all 2^k below v's lowest set bit. The subtree of each
+// node is a run of consecutive ranks.
 #pragma once
 
 #include <vector>
