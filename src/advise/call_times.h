@@ -14,7 +14,7 @@ namespace weft::advise {
 
 enum class Waits : bool { never, perhaps };
 
-constexpr std::uint64_t kFirst = 64;  // calls of each function that are always timed
+constexpr std::uint64_t kFirst = 64;  // number of a function's first calls that are all timed
 
 struct Pace {
   // Calls until the next timed one; 0 or less: this call is timed.

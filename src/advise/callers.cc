@@ -99,7 +99,7 @@ class Way {
       caller.address = entry.address;
       caller.own = entry.own;
     } else if (own_ > 0 && !entry.own) {
-      return false;  // this frame called the program's own functions
+      return false;  // this frame lies outside the program's own functions
     } else if (caller.outers < (entry.own ? kOuter : kOuter - kOwn + 1)) {
       caller.outer[caller.outers++] = {.address = entry.address, .own = entry.own};
     }
@@ -124,7 +124,7 @@ Caller by_unwinding(bool all) {
   const auto visit = [](_Unwind_Context* frame, void* data) {
     auto& so_far = *static_cast<Walk*>(data);
     const std::uintptr_t address = _Unwind_GetIP(frame);
-    if (!address) return _URC_NO_REASON;  // end of the stack
+    if (!address) return _URC_NO_REASON;  // the end of the stack is reached
     const std::uintptr_t place = _Unwind_GetCFA(frame);
     if (so_far.address) learn(so_far.address, place - so_far.place);
     so_far.address = address;

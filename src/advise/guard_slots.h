@@ -48,13 +48,13 @@ struct Guard {
   // True for a buffer that was sent and may be sent again: only writes are watched (guard_sent()).
   bool sent;
   bool read_only;  // a buffer in flight that MPI only reads
-  bool small;      // watched by a breakpoint
+  bool small;      // true if a breakpoint watches the buffer
   bool loose;      // the pages that it shares with other data are no longer watched
   bool in_call;    // a result whose call has not returned yet: watching begins then
   int flight;      // the number of the operation in flight (check.h); 0: none
   Site* site;
   std::uintptr_t begin, end;   // address range of the buffer
-  std::uintptr_t first, last;  // address range of its pages
+  std::uintptr_t first, last;  // address range of the pages that contain it
   int breakpoint;              // descriptor of the breakpoint; -1: pages are closed instead
   int neighbours;
   std::int64_t unseen_ns;  // time from which accesses may have been missed; 0: none

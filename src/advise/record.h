@@ -33,9 +33,9 @@ inline constexpr int kEvents = 8192;
 enum class Unknown : std::uint32_t {
   none,
   switched_off,
-  not_supported,   // by the processor or kernel
+  not_supported,   // the processor or kernel lacks what guards need
   no_result,       // this rank receives no data
-  unknown_extent,  // neighbourhood collectives, intercommunicators
+  unknown_extent,  // the result's size is not known, as in neighbourhood collectives
   on_the_stack,
   shared_page,  // a pending operation or one-sided communication may use the same page
   not_plain_memory,
@@ -66,7 +66,7 @@ struct CallTotal {
 // Proven lower and upper bounds of a duration.
 struct Bounds {
   std::int64_t least_ns;
-  std::int64_t most_ns;  // kNoEnd: unknown
+  std::int64_t most_ns;  // upper bound; kNoEnd: unknown
 };
 inline constexpr std::int64_t kNoEnd = -1;
 
@@ -104,7 +104,7 @@ struct OuterPlace {
 // The calls of one rank from one place, separated by function, kind of communicator and size class.
 // The place of a persistent collective is that of its initialisation; each start counts as a call.
 struct Site {
-  std::uint64_t address;  // 0: this entry and all following are free
+  std::uint64_t address;  // return address of the call; 0: this entry and all following are free
   std::uint64_t offset;   // offset in the module as its symbols count
   std::uint32_t module;
   std::uint32_t call;  // value of CallId
@@ -125,9 +125,9 @@ struct Site {
   // completing call, the duration of that call, and the number of unsuccessful tests.
   std::uint64_t completed;
   std::uint64_t between_ns;
-  std::uint64_t waited_ns;  // if the completing call completed several requests, this one's share
+  std::uint64_t waited_ns;  // this request's share, if the completing call completed several
   std::uint64_t tests;
-  std::uint64_t repeated;     // calls with the same arguments as the previous one
+  std::uint64_t repeated;     // number of calls with the same arguments as the previous one
   std::uint64_t arguments;    // hash of the last call's arguments
   std::uint64_t next_window;  // number of the next call that is sampled
   std::uint64_t samples;      // number of sampled calls
@@ -140,12 +140,12 @@ struct Site {
 
 // A place at which point-to-point messages that were started earlier are completed by one function.
 struct MessageWait {
-  std::uint64_t address;  // 0: this entry and all following are free
+  std::uint64_t address;  // return address of the call; 0: this entry and all following are free
   std::uint64_t offset;   // offset in the module
   std::uint32_t module;
   std::uint32_t call;     // value of CallId
   std::uint32_t binding;  // value of Binding
-  char where[kWhere];     // as Site::where
+  char where[kWhere];     // file, line and function of an interpreter's call; "" for compiled code
   std::uint64_t waits;    // calls that completed at least one message
   std::uint64_t messages;
   std::uint64_t bytes;
@@ -186,7 +186,7 @@ struct Event {
 struct Header {
   char magic[8];
   std::uint32_t layout;
-  std::uint32_t calls;  // entries of `totals`
+  std::uint32_t calls;  // number of entries of `totals`
   std::uint32_t rank;
   std::uint32_t ranks;
   std::uint32_t finalized;

@@ -55,10 +55,10 @@ std::uint64_t requests_noted();
 void note_request(MPI_Request request, Site* site, std::int64_t began_ns, const Sample& sample);
 // called: return address of the call that started the message.
 void note_message(MPI_Request request, std::uint64_t bytes, const void* called);
-Pending* find_request(std::uint64_t request);  // nullptr if it is not in the table
+Pending* find_request(std::uint64_t request);  // returns nullptr if it is not in the table
 void drop_request(Pending& pending);
 void note_planned(MPI_Request request, const Planned& planned);
-Planned* find_planned(MPI_Request request);  // nullptr if it is not persistent
+Planned* find_planned(MPI_Request request);  // returns nullptr if it is not persistent
 void drop_planned(MPI_Request request);
 // collectives_pending() returns whether some request belongs to a collective. It needs no lock.
 extern std::atomic<int> pending_collectives;

@@ -11,10 +11,10 @@ namespace weft::advise {
 
 // Largest communicator in which amounts that differ by peer are compared.
 inline constexpr int kPeers = 16;
-inline constexpr std::uint64_t kNoBytes = UINT64_MAX;  // nothing is stated
+inline constexpr std::uint64_t kNoBytes = UINT64_MAX;  // value that says that nothing is stated
 
 struct Stated {
-  std::uint64_t bytes = kNoBytes;  // must be equal on all ranks
+  std::uint64_t bytes = kNoBytes;  // bytes that must be equal on all ranks
   std::uint64_t own = kNoBytes;    // bytes that this rank sends to itself, which must equal `bytes`
   bool by_peer = false;            // true if `to` and `from` hold bytes for each peer
   std::uint64_t to[kPeers], from[kPeers];

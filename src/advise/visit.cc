@@ -90,7 +90,7 @@ void finish(Pending& pending, Times times, std::int64_t of) {
 
 // Sums up the messages that a call has completed.
 struct Visit::Completed {
-  std::int64_t of = 0;  // completed requests of all kinds
+  std::int64_t of = 0;  // number of completed requests of all kinds
   MessageWait messages{};
   std::int64_t first_ns = INT64_MAX;  // earliest start of a completed message
 

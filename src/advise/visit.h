@@ -132,7 +132,7 @@ class Visit {
   std::optional<Unwritten> unwritten_;  // time since the send buffer was last written
   Instruction here() const { return {caller_address(called_), 0}; }
   Times times_for(const Pending& pending) const;
-  void count(std::int64_t left_ns);  // needs the recorder's lock
+  void count(std::int64_t left_ns);  // the caller must hold the recorder's lock
   void count_now();
   int note_completed(const MPI_Request* requests, int code, const Ends& ends);
   struct Completed;
