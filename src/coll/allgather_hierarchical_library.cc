@@ -76,7 +76,7 @@ class Allgather {
   const Nodes& nodes_;
   const Nodes::Ranks here_;
   PackedBlock own_;
-  std::vector<PackedBlock> blocks_;  // indexed by rank
+  std::vector<PackedBlock> blocks_;  // block of each rank
   NodeChunks calling_, showing_;     // chunks of one block, in bytes
 };
 

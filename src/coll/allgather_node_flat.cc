@@ -91,7 +91,7 @@ class Allgather {
   const DomainHomes homes_;
   NodeChunks chunk_;
   PackedBlock own_;
-  std::vector<PackedBlock> others_;  // indexed by distance from this rank
+  std::vector<PackedBlock> others_;  // blocks of other ranks, by distance from this one
 };
 
 void allgather_by_domains(Builder& b, const Domains& domains) {

@@ -161,8 +161,8 @@ class Alltoall {
   const std::int64_t bytes_;  // bytes of one block
   const std::int64_t piece_;
   const std::int64_t turns_;
-  std::vector<Location> going_, coming_;    // indexed by turn modulo 2
-  std::vector<PackedBlock> given_, taken_;  // indexed by rank
+  std::vector<Location> going_, coming_;    // areas for even and for odd exchanges
+  std::vector<PackedBlock> given_, taken_;  // blocks to and from each rank
 };
 
 }  // namespace

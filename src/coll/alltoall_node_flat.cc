@@ -91,7 +91,7 @@ class Exchange {
   Builder& b_;
   const Shape& s_;
   const Pieces& pieces_;
-  std::vector<PackedBlock> given_, taken_;  // indexed by rank
+  std::vector<PackedBlock> given_, taken_;  // blocks to and from each rank
 };
 
 }  // namespace

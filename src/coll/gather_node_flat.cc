@@ -26,7 +26,7 @@ void give(Builder& b, NodeChunks& chunk) {
 
 void take_all(Builder& b, NodeChunks& chunk) {
   const Shape& s = b.shape();
-  std::vector<PackedBlock> blocks;  // indexed by distance from the root
+  std::vector<PackedBlock> blocks;  // blocks of other ranks, by distance from the root
   for (int i = 1; i < s.size; ++i)
     blocks.emplace_back(b, incoming(s, ring_at(s.rank, i, s.size)), chunk.is_cut());
   for (; !chunk.done(); chunk.next()) {

@@ -15,7 +15,7 @@ namespace {
 
 void give_all(Builder& b, NodeChunks& chunk) {
   const Shape& s = b.shape();
-  std::vector<PackedBlock> blocks;  // indexed by distance from the root
+  std::vector<PackedBlock> blocks;  // blocks of other ranks, by distance from the root
   for (int i = 1; i < s.size; ++i)
     blocks.emplace_back(b, outgoing(s, ring_at(s.rank, i, s.size)), chunk.is_cut());
   for (PackedBlock& block : blocks) block.pack();
