@@ -171,11 +171,11 @@ class Context {
   std::vector<Channel> channels_;
   std::vector<Event> events_;
   std::vector<Retired> retired_;
-  std::map<std::string, Address> mapped_;  // indexed by handle
+  std::map<std::string, Address> mapped_;  // addresses of mapped regions, by handle
   Stream stream_ = nullptr;                // a stream of Weft's own; nullptr: not made yet
   CopyStreams copy_streams_;
   std::byte* read_ = nullptr;                  // pinned memory for read()
-  std::multimap<std::size_t, Pinned> pinned_;  // indexed by size in bytes
+  std::multimap<std::size_t, Pinned> pinned_;  // free memory, by size in bytes
 };
 
 }  // namespace weft::gpu

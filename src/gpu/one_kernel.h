@@ -181,7 +181,7 @@ WEFT_DEVICE Pack<T> published(const Sharing& sharing, int rank, std::uint64_t sl
   return *reinterpret_cast<const Pack<T>*>(data + at);
 }
 
-// Adds the ranks' data in rank order, so that all ranks get identical bits.
+// Reduces the ranks' data in rank order, so that all ranks get identical bits.
 template <class T, class Sync>
 WEFT_DEVICE void allreduce_slice(const Sharing& sharing, const T* in, T* out, std::uint64_t count,
                                  weft_gpu_op op, int phases, const Share& share, const Sync& sync) {

@@ -219,7 +219,7 @@ Result<bool> Operation::held_by_graph(Stream stream, bool* captured) {
   owner_->count_graphs(1);
   code = driver.retain_user_object(graph, object, 1, kMoveReference);
   if (code == kSuccess) return true;
-  driver.release_user_object(object, 1);  // the destructor of the object drops the reference
+  driver.release_user_object(object, 1);  // its destructor drops the reference to this operation
   return driver.error("cuGraphRetainUserObject", code);
 }
 
