@@ -34,7 +34,7 @@ struct Extent {
   }
 };
 Extent extent_of(const dl_phdr_info& object);
-// Returns the MPI library's range; empty if none is loaded, or one of another family.
+// Returns the MPI library's address range; empty if none is loaded, or one of another family.
 Extent library_extent();
 // Stores the MPI library's address range, which from_library() uses.
 void note_library();
