@@ -32,7 +32,7 @@ struct Instruction {
   std::int32_t node_rank = 0;
   // Index of the first step that the instruction carries out; for `end`, the number of steps.
   std::uint32_t step = 0;
-  std::int64_t first_at = 0, second_at = 0, into_at = 0, also_at = 0;  // offsets in these buffers
+  std::int64_t first_at = 0, second_at = 0, into_at = 0, also_at = 0;  // offsets in their buffers
   std::int64_t amount = 0;
 };
 static_assert(sizeof(Instruction) == 64);

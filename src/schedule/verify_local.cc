@@ -324,7 +324,7 @@ class LocalVerifier {
   std::uint32_t signals_ = 0;
   bool shows_ = false;
   bool agrees_ = false;
-  IntervalSet found_;   // ranks whose buffers were found
+  IntervalSet found_;   // ranks whose buffers a step has found
   IntervalSet kept_;    // range of the receive buffer that no step may write
   Sets written_;        // ranges of each buffer that a step has written, or that hold input
   IntervalSet output_;  // range of the receive buffer that a step has written
