@@ -84,7 +84,7 @@ class PlanCache {
   Written write(std::string_view lines);
 
  private:
-  void read_once();  // needs mutex_
+  void read_once();  // the caller must hold mutex_
 
   const std::string file_name_;
   std::mutex mutex_;  // guards the members below

@@ -53,8 +53,8 @@ class Trials {
 
  private:
   struct Record {
-    std::int64_t cold_ns = 0;           // first time, which only predicts the following ones
-    std::vector<std::int64_t> each_ns;  // later times, the least first
+    std::int64_t cold_ns = 0;           // time of the first trial, which only predicts later ones
+    std::vector<std::int64_t> each_ns;  // times of later trials, the least first
     bool is_left_out = false;
 
     bool is_measured() const { return !each_ns.empty(); }

@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kMostKept = 3;  // variants kept after the second stage
+constexpr std::size_t kMostKept = 3;  // most variants that are kept after the second stage
 
 // Returns by how many per cent the library's own variant may be slower than the best one and still
 // be used. The surer the best one's win, the less. apart: in all rounds the best one's slowest time

@@ -52,7 +52,7 @@ class TriedVariants {
 
  private:
   struct Variant {
-    std::vector<std::int64_t> each_ns;  // time in each round; 0: not tried
+    std::vector<std::int64_t> each_ns;  // time of a call in each round; 0: not tried
     bool out = false, slow = false;
   };
   const Variant& of(int variant) const { return variants_[static_cast<std::size_t>(variant)]; }
