@@ -20,7 +20,7 @@ enum class Element : std::uint8_t {
   byte,      // MPI_BYTE: bitwise operators only
   boolean,   // C bool, C++ bool: logical operators only
   float16,   // computed as float, each result rounded to nearest even
-  bfloat16,  // computed like float16
+  bfloat16,  // computed as float, like float16
   float32,
   float64,
   long_double,

@@ -25,7 +25,7 @@ class NodeRoom {
     bool is_alone = true;  // true if their communicators have no ranks on other nodes
   };
 
-  // Returns the length in bytes of the first page and the node buffers.
+  // Returns how many bytes the first page and the node buffers take together.
   static std::int64_t bytes(int ranks, std::int64_t buffer_bytes);
 
   // segment: must be zero at first, and longer than bytes() by the space for anything else.

@@ -96,7 +96,7 @@ class OneCopy {
 
   const int rank_;
   const std::uint64_t token_;
-  std::map<int, Peer> peers_;    // indexed by rank in MPI_COMM_WORLD; final once all are registered
+  std::map<int, Peer> peers_;    // by rank in MPI_COMM_WORLD; not changed once all are registered
   mutable std::mutex mutex_;     // guards reached_by_
   std::vector<int> reached_by_;  // ranks in MPI_COMM_WORLD that can access this process, sorted
   std::atomic<std::int64_t> copied_bytes_{0};

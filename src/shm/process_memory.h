@@ -67,7 +67,7 @@ class ProcessMemory {
   ProcessMemory(const ProcessMemory&) = delete;
   ProcessMemory& operator=(const ProcessMemory&) = delete;
 
-  // Describes a process to others: its segment, and a page in it to try access.
+  // Describes a process to others: its segment, and a page in it by which they try access.
   struct Name {
     std::int64_t segment = 0;  // number of its XPMEM segment; 0: none
     std::uint64_t trial = 0;
@@ -89,7 +89,8 @@ class ProcessMemory {
   ShownBuffer shown(const std::byte* begin, std::int64_t bytes, const std::byte* origin, Use use);
 
   bool is_own(const ShownBuffer& shown) const { return shown.process() == rank_; }
-  // Attaches a buffer that its owner has published and confirmed(). Returns nullptr if that fails.
+  // Attaches a buffer that its owner has published and has checked by confirmed(). Returns nullptr
+  // if that fails.
   std::shared_ptr<const Attachment> attach(const ShownBuffer& shown);
 
  private:
@@ -109,7 +110,7 @@ class ProcessMemory {
   std::unique_ptr<Segment> trial_;
   Repeats repeats_;
   std::mutex mutex_;           // guards peers_
-  std::map<int, Peer> peers_;  // indexed by rank in MPI_COMM_WORLD
+  std::map<int, Peer> peers_;  // other processes, by rank in MPI_COMM_WORLD
 };
 
 // Describes a buffer by the pages that contain it, in the memory of this number; `origin` is the

@@ -73,7 +73,7 @@ class Segment {
   std::int64_t mapped_bytes_;
   int descriptor_ = -1;      // creator's descriptor; the application may have closed it
   bool is_private_ = false;  // the MPI library never sees it
-  std::byte* data_;          // nullptr after a move
+  std::byte* data_;          // address of the mapping; nullptr after a move
 };
 
 // Returns whether the address space is limited (ulimit -v); the limit counts even unused addresses.
