@@ -16,7 +16,7 @@ struct Network {
   double overhead_us = 0.5;  // time of a core for each message sent or received
   double gap_us = 0.1;       // time between two messages of one node
   double bytes_per_us = 10000;
-  std::int64_t eager_bytes = 16 * 1024;  // maximum of messages that need not wait for their receive
+  std::int64_t eager_bytes = 16 * 1024;  // longest message that need not wait for its receive
   // Bytes that a link with a rate limiter (a token bucket) transfers at the higher rate; they are
   // refilled at `bytes_per_us`.
   double burst_bytes = 0;

@@ -55,9 +55,9 @@ class Messages {
   double bytes() const { return bytes_; }
 
  private:
-  // How a message travels. eager: its data go with it; taken: the receiver copies them from the
-  // sender's memory; cells: both ranks copy, by way of cells in shared memory; network: the network
-  // carries it by itself; stream: over TCP, which either side must progress.
+  // Says how a message travels. eager: its data go with it; taken: the receiver copies them from
+  // the sender's memory; cells: both ranks copy, by way of cells in shared memory; network: the
+  // network carries it by itself; stream: over TCP, which either side must progress.
   enum class Way : std::uint8_t { eager, taken, cells, network, stream };
   struct Piece {
     double at_us;  // time of arrival
