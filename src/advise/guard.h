@@ -19,7 +19,8 @@
 
 namespace weft::advise {
 
-// Must be called once, in MPI_Init. overhead: the share of the run time that guards may take.
+// Prepares this process for guards. Must be called once, in MPI_Init. overhead: the share of the
+// run time that guards may take; 0: none are set.
 void guards_begin(double overhead);
 // Returns the reason why no guards are set in this process; Unknown::none if they are set.
 Unknown guards_off();

@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::size_t kPathBytes = 4096;
 constexpr std::size_t kHeap = std::size_t{1} << 36;
-constexpr std::size_t kSmall = 256;  // bytes; no structure of a fixed size below is larger
+constexpr std::size_t kSmall =
+    256;  // limit in bytes of the structures below that have a fixed size
 
 // Copies from an address that the application gave. Returns false if that address is invalid,
 // otherwise true.

@@ -191,7 +191,7 @@ class Operation {
   };
   std::vector<Used> used_;
 
-  // These are used by the agent only.
+  // The agent's state of a chunk. These and the following members are used by the agent only.
   struct Progress {
     std::uint64_t seen = 0;  // number of starts seen
     bool active = false;

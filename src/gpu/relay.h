@@ -62,7 +62,7 @@ class Relay : public Collective {
   const std::unique_ptr<Collective> collective_;
   const CopyStreams streams_;
   std::vector<StagingBuffer> buffers_;
-  // Numbers of chunks that were begun to copy, started, and ended.
+  // Number of chunks whose copies in have begun, that have been started, and that have ended.
   std::size_t next_ = 0, begun_ = 0, ended_ = 0;
   bool has_failed_ = false;  // true: nothing more may start
 };
