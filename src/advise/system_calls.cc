@@ -20,8 +20,7 @@ namespace {
 
 constexpr std::size_t kPathBytes = 4096;
 constexpr std::size_t kHeap = std::size_t{1} << 36;
-constexpr std::size_t kSmall =
-    256;  // limit in bytes of the structures below that have a fixed size
+constexpr std::size_t kSmall = 256;  // most bytes of the structures of fixed size below
 
 // Copies from an address that the application gave. Returns false if that address is invalid,
 // otherwise true.
