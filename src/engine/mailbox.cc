@@ -54,7 +54,8 @@ Mailbox::Mailbox(std::shared_ptr<void> memory, MailboxMemory* own, MailboxMemory
       agent_(std::move(memory), &own->agent, {&agents->agent}) {}
 
 // Leaves a command, unless the agent has told that it serves no more. An agent that ends tells so
-// first, and then returns the commands that are open.
+// first, and then returns the commands that are open. So this function asks again once its command
+// is open: either the agent has seen the command, or this rank sees that it must take it back.
 int Mailbox::leave(const Work& work) {
   if (agents_->serves.load() != MailboxMemory::Serves::yes) return kNone;
   for (int i = 0; i < MailboxMemory::kCommands; ++i) {
@@ -65,6 +66,12 @@ int Mailbox::leave(const Work& work) {
     command.wanted.store(0, std::memory_order_relaxed);
     own_->open.fetch_add(1);
     command.state.store(Command::State::open);
+    Command::State open = Command::State::open;
+    if (agents_->serves.load() != MailboxMemory::Serves::yes &&
+        command.state.compare_exchange_strong(open, Command::State::none)) {
+      own_->open.fetch_sub(1);
+      return kNone;
+    }
     agent_.call_others();
     return i;
   }
