@@ -210,8 +210,8 @@ class NodeBuffers {
   bool look_who_ended(std::uint32_t buffer, std::uint64_t number);
   void end_at_any_time(std::uint32_t buffer, std::uint64_t number);
 
-  std::byte* const
-      memory_;  // begins with the numbers of completed operations; the node buffers follow
+  // The memory begins with the numbers of completed operations; the node buffers follow.
+  std::byte* const memory_;
   const int rank_;
   const int ranks_;
   const std::int64_t buffer_bytes_;  // bytes of a buffer, with all slots

@@ -55,9 +55,8 @@ class NodeRoom {
     // have left, kIdle or kRetired alone. From bit kUse on: how many communicators have reused the
     // memory.
     std::atomic<std::uint64_t> state;
-    std::atomic<std::uint64_t>
-        // Number of turns of the node buffers plus 1, as counted by the first rank to leave.
-        turns_1;
+    // Number of uses of the node buffers plus 1, as counted by the first rank to leave.
+    std::atomic<std::uint64_t> turns_1;
     std::atomic<std::uint32_t> clears;  // number of times that the node buffers were zeroed
   };
   static constexpr std::uint64_t kUse = std::uint64_t{1} << 32, kRetired = 1u << 31,
