@@ -30,8 +30,7 @@ struct Thread {
   kernel::Selector selector{kernel::kAllow};
   bool of_library = false;  // started inside MPI, or by the advisor
   bool watcher = false;     // the advisor's own thread
-  // The kernel passes the thread's system calls to the advisor's handler while `selector` is
-  // kBlock.
+  // True if the kernel passes the thread's system calls to the advisor while `selector` is kBlock.
   std::atomic<bool> dispatched{false};
   std::atomic<int> inside{0};         // nesting depth of MPI calls
   std::atomic<bool> may_block{true};  // it blocks a guard's signals, or may be about to
