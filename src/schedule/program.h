@@ -12,7 +12,7 @@ namespace weft {
 enum class Buffer : std::uint8_t;
 struct Schedule;
 
-// One step of a program. It fits into a cache line.
+// A step of a program. It fits into a cache line.
 struct Instruction {
   enum class Kind : std::uint8_t {
     signal,  // sets this rank's counter to `value`

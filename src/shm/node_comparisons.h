@@ -41,7 +41,7 @@ class SharedWords {
   std::int64_t* words_;
 };
 
-// One rank's part in comparisons of kNumbers non-negative numbers.
+// A rank's part in comparisons of kNumbers non-negative numbers.
 template <std::size_t kNumbers, class Shared = SharedWords>
 class NodeComparisons {
  public:
