@@ -24,8 +24,7 @@ namespace {
 constexpr int kFlights = 256;  // maximum number of operations in flight that are checked at a time
 
 struct Flight {
-  std::uint64_t request = 0;  // handle of the request as a number; 0: the entry is free
-  std::uint64_t comm = 0;     // handle of the communicator as a number
+  std::uint64_t comm = 0;  // handle of the communicator as a number
   InFlight memory;
   CallId call{};
   Caller caller;
@@ -33,10 +32,45 @@ struct Flight {
   std::uint64_t sum = 0;
   bool summed = false;
   bool overlaps = false;
+  bool asked = false;    // see check_asked()
   Instruction touch;     // the first access that a guard detected; protected by the guards' lock
   bool touched_written;  // true if `touch` hit the receive buffer; false for the send buffer
 };
 Flight flights[kFlights];
+std::uint64_t requests[kFlights];  // handles of their requests as numbers; 0: the entry is free
+int flights_end = 0;               // all later entries are free
+
+// Calls `what` with the number of each operation that has this handle. MPI libraries may give one
+// handle to several operations that are already complete.
+template <class What>
+void for_each_of(std::uint64_t request, What what) {
+  for (int i = 0; request && i < flights_end; ++i)
+    if (requests[i] == request) what(i);
+}
+
+// Gives the request a free entry. Returns its number; -1: there is none.
+int take_entry(std::uint64_t request) {
+  const auto free = std::find(requests, requests + kFlights, std::uint64_t{0});
+  if (free == requests + kFlights || !request) return -1;
+  *free = request;
+  const int number = static_cast<int>(free - requests);
+  flights_end = std::max(flights_end, number + 1);
+  return number;
+}
+
+void end_watch(int number) {
+  end_flight(number + 1);
+}
+
+void give_entry_back(int number) {
+  requests[number] = 0;
+  while (flights_end > 0 && requests[flights_end - 1] == 0) --flights_end;
+}
+
+void drop(int number) {
+  end_watch(number);
+  give_entry_back(number);
+}
 
 // Returns whether all pages are mapped. msync(MS_ASYNC) tells so without changing the memory.
 bool is_mapped(const Bytes& bytes) {
@@ -90,8 +124,9 @@ void tell_touch(const Flight& flight) {
 // Marks operations whose buffers overlap. Their checksums are ignored, since each operation may
 // change the other's buffer.
 void tell_overlaps(Flight& flight) {
-  for (Flight& other : flights) {
-    if (!other.request || &other == &flight ||
+  for (int i = 0; i < flights_end; ++i) {
+    Flight& other = flights[i];
+    if (!requests[i] || other.asked || &other == &flight ||
         !(meet(flight.memory.written, other.memory.written) ||
           meet(flight.memory.written, other.memory.read) ||
           meet(flight.memory.read, other.memory.written)))
@@ -101,9 +136,9 @@ void tell_overlaps(Flight& flight) {
   }
 }
 
-void guard_side(int flight, const Bytes& side, bool read_only) {
+void guard_side(int number, const Bytes& side, bool read_only) {
   if (side.count && guard_affordable(side.count))
-    guard_flight(flight, side.begin, side.count, read_only);
+    guard_flight(number + 1, side.begin, side.count, read_only);
 }
 
 bool is_below(const Bytes& bytes, Called called) {
@@ -156,37 +191,44 @@ void check_begins(const char* directory, int rank, int ranks) {
 
 void check_started(std::uint64_t request, const InFlight& memory, std::uint64_t comm, CallId call,
                    const Caller& caller) {
-  // If the handle is in use already, another thread has completed its operation but has not
-  // reported that yet.
-  if (several.load(std::memory_order_relaxed)) check_dropped(request);
-  auto* const slot = std::find_if(std::begin(flights), std::end(flights),
-                                  [](const Flight& one) { return one.request == 0; });
-  if (slot == std::end(flights) || !request) return;
-  *slot = Flight{};
-  slot->request = request;
-  slot->comm = comm;
-  slot->memory = memory;
-  slot->call = call;
-  slot->caller = caller;
-  std::snprintf(slot->where, sizeof slot->where, "%s", caller.where);
-  tell_overlaps(*slot);
+  // An operation that had this handle before has ended in a completing call that has not reported
+  // it, such as one of another thread.
+  for_each_of(request, [](int i) {
+    if (flights[i].asked) drop(i);
+  });
+  const int number = take_entry(request);
+  if (number < 0) return;
+  Flight& flight = flights[number];
+  flight = Flight{};
+  flight.comm = comm;
+  flight.memory = memory;
+  flight.call = call;
+  flight.caller = caller;
+  std::snprintf(flight.where, sizeof flight.where, "%s", caller.where);
+  tell_overlaps(flight);
   const Bytes& read = memory.read;
   if (read.count && guard_affordable(read.count) && !meet(read, memory.written)) {
-    slot->sum = sum_of(read);
-    slot->summed = true;
+    flight.sum = sum_of(read);
+    flight.summed = true;
   }
-  const int number = static_cast<int>(slot - flights) + 1;
   guard_side(number, read, true);
   guard_side(number, memory.written, memory.passed_on);
+}
+
+void check_asked(std::uint64_t request) {
+  for_each_of(request, [](int i) { flights[i].asked = true; });
+}
+
+void check_incomplete(std::uint64_t request) {
+  for_each_of(request, [](int i) { flights[i].asked = false; });
 }
 
 // Ends the operations of a request that has completed. There may be several: MPI libraries may give
 // one handle to several operations that are already complete.
 void check_completed(std::uint64_t request, Called called) {
-  for (Flight& flight : flights) {
-    if (flight.request != request) continue;
-    const int number = static_cast<int>(&flight - flights) + 1;
-    end_flight(number);
+  for_each_of(request, [&](int i) {
+    const Flight& flight = flights[i];
+    end_watch(i);
     const Bytes &read = flight.memory.read, &written = flight.memory.written;
     const bool gone = (read.count && !is_mapped(read)) || (written.count && !is_mapped(written));
     if (gone)
@@ -196,30 +238,30 @@ void check_completed(std::uint64_t request, Called called) {
     else if (flight.touch.address ||
              (flight.summed && !flight.overlaps && sum_of(read) != flight.sum))
       tell_touch(flight);
-    flight.request = 0;
-  }
+    give_entry_back(i);
+  });
 }
 
 void check_communicator_ends(std::uint64_t comm, CallId call, const Caller& caller) {
-  for (const Flight& flight : flights)
-    if (flight.request && flight.comm == comm) tell(kCommFreed, flight, line_of(call, caller));
+  for (int i = 0; i < flights_end; ++i)
+    if (requests[i] && !flights[i].asked && flights[i].comm == comm)
+      tell(kCommFreed, flights[i], line_of(call, caller));
 }
 
 void check_dropped(std::uint64_t request) {
-  for (Flight& flight : flights) {
-    if (flight.request != request) continue;
-    end_flight(static_cast<int>(&flight - flights) + 1);
-    flight.request = 0;
-  }
+  for_each_of(request, drop);
 }
 
 void check_ends() {
-  for (Flight& flight : flights) {
-    if (!flight.request) continue;
-    end_flight(static_cast<int>(&flight - flights) + 1);
-    if (flight.touch.address) tell_touch(flight);
-    tell(kNeverCompleted, flight);
-    flight.request = 0;
+  for (int i = 0; i < kFlights; ++i) {
+    if (!requests[i]) continue;
+    const Flight& flight = flights[i];
+    end_watch(i);
+    if (!flight.asked) {
+      if (flight.touch.address) tell_touch(flight);
+      tell(kNeverCompleted, flight);
+    }
+    give_entry_back(i);
   }
   checking = false;
 }

@@ -22,6 +22,10 @@ void check_begins(const char* directory, int rank, int ranks);
 // handle as a number; 0 if it is not known.
 void check_started(std::uint64_t request, const InFlight& memory, std::uint64_t comm, CallId call,
                    const Caller& caller);
+// A completing call is given the request. Until it says what became of the operation, nothing is
+// told of that: the call may be left by a jump, or fail.
+void check_asked(std::uint64_t request);
+void check_incomplete(std::uint64_t request);
 void check_completed(std::uint64_t request, Called called);
 // Reports operations that are still in flight on a communicator. Must be called before `call` frees
 // or disconnects that communicator.

@@ -146,7 +146,9 @@ void keep(Site& site, What side, Bounds bounds, Span proven, Instruction by) {
 // calls.
 void touched(Guard& guard, std::int64_t when_ns, Instruction by, Cost cost) {
   if (guard.flight) {
-    touched_in_flight(guard.flight, guard.begin, by);
+    // A thread of the library's, such as one that makes progress, is where the operation happens.
+    const Thread* const me = this_record();
+    if (!me || !me->of_library) touched_in_flight(guard.flight, guard.begin, by);
     return end_guard(guard);
   }
   const std::int64_t seen_ns = guard.unseen_ns ? guard.unseen_ns : when_ns;

@@ -318,11 +318,9 @@ void hand_over(const std::vector<char>& mine) {
   library_calls.Send(mine.data(), static_cast<int>(count), handles.byte, 0, kTag, own);
 }
 
-// Sends the records to rank 0. It is collective and runs in MPI_Finalize after the application's
-// delete callbacks of MPI_COMM_SELF, since another rank may still wait for such a callback.
-int hand_over_records(MPI_Comm, int, void*, void*) {
-  if (job_running() || !recorder.recording() || own == handles.comm_null || some_are_lost)
-    return MPI_SUCCESS;
+// Sends the records to rank 0. It is collective.
+void hand_over_records() {
+  if (!recorder.recording() || own == handles.comm_null || some_are_lost) return;
   const std::vector<char> mine = packed(recorder.record());
   if (rank == 0)
     collect(mine);
@@ -333,9 +331,37 @@ int hand_over_records(MPI_Comm, int, void*, void*) {
   library_calls.Comm_free(&own);
   // If there is no job file, the files on the nodes are kept.
   if (written) recorder.remove_file();
+}
+
+// Ends the record and sends it to rank 0. It runs in MPI_Finalize after the application's delete
+// callbacks of MPI_COMM_SELF, since these may complete operations, and another rank may still wait
+// for such a callback.
+void end_record() {
+  if (!job_running()) return;
+  if (checking) check_ends();
+  running.store(false, std::memory_order_release);
+  release_all_guards(Unknown::never_touched);
+  some_are_lost = continues && !all_are_left(own);
+  if (some_are_lost) return;
+  Record& record = recorder.record();
+  Header& header = record.header;
+  for (std::uint32_t i = 0; i < header.sites; ++i) note_touches(record.sites[i]);
+  for (int i = 0; i < kCalls; ++i) count_rest(header.totals[i], static_cast<CallId>(i));
+  header.threads = threads_that_compute(now_ns() - header.began_ns);
+  header.windows_off = static_cast<std::uint32_t>(guards_off());
+  header.guarding_ns = guarding_ns();
+  header.copy_bytes_per_ms = copied_per_ms();
+  header.finalized = 1;
+  recorder.keep_arrivals(of_all_ranks(kArrivals));
+  hand_over_records();
+}
+
+// If a session outlives MPI_Finalize, MPICH calls it in the last MPI_Session_finalize.
+int end_within(MPI_Comm, int, void*, void*) {
+  end_record();
   return MPI_SUCCESS;
 }
-bool comes_in_callback = false;
+bool ends_in_callback = false;  // the library will call end_within()
 
 // Returns the facts about all existing communicators, by handle. They are kept until the
 // communicator is freed: if a communicator were examined again, it would be counted as another one.
@@ -468,27 +494,13 @@ void job_begins() {
   for (const MPI_Comm comm : {handles.comm_world, handles.comm_self}) communicator(comm);
   check_begins(std::getenv(kDirectoryVariable), rank, ranks);
   header.began_ns = header.ended_ns = now_ns();
-  comes_in_callback = call_in_finalize(hand_over_records);
+  ends_in_callback = call_in_finalize(end_within);
   running.store(true, std::memory_order_release);
 }
 
 void job_ends() {
-  if (!job_running()) return;
-  running.store(false, std::memory_order_release);
   release_all_guards(Unknown::never_touched);
-  some_are_lost = continues && !all_are_left(own);
-  if (some_are_lost) return;
-  Record& record = recorder.record();
-  Header& header = record.header;
-  for (std::uint32_t i = 0; i < header.sites; ++i) note_touches(record.sites[i]);
-  for (int i = 0; i < kCalls; ++i) count_rest(header.totals[i], static_cast<CallId>(i));
-  header.threads = threads_that_compute(now_ns() - header.began_ns);
-  header.windows_off = static_cast<std::uint32_t>(guards_off());
-  header.guarding_ns = guarding_ns();
-  header.copy_bytes_per_ms = copied_per_ms();
-  header.finalized = 1;
-  recorder.keep_arrivals(of_all_ranks(kArrivals));
-  if (!comes_in_callback) hand_over_records(handles.comm_self, 0, nullptr, nullptr);
+  if (!ends_in_callback) end_record();
 }
 
 }  // namespace weft::advise

@@ -10,7 +10,9 @@ namespace weft::advise {
 // Returns whether the process records and is between MPI_Init and MPI_Finalize.
 bool job_running();
 void job_begins();
-// Collects all ranks' records on rank 0, which writes the job's file.
+// Must be called before the library's MPI_Finalize. The record ends in there, behind the
+// application's callbacks of MPI_COMM_SELF, which may complete operations. Then all ranks' records
+// are collected on rank 0, which writes the job's file.
 void job_ends();
 
 // Returns the facts about a communicator; the reference is valid until the communicator is freed.

@@ -128,7 +128,7 @@ struct Visit::Results {
 
 Visit::Visit(CallId id, bool profiling, Called called)
     : Visit(id, profiling, called, Waits::perhaps) {
-  if (checking && records_) waits_ = wait_begins(id, called);
+  if (checking && records_) waits_ = published.begin(id, called);
 }
 
 void Visit::count_now() {
@@ -314,7 +314,7 @@ void Visit::starting(std::int64_t count, const MPI_Request* requests) {
 }
 
 void Visit::freed(const MPI_Request* request) {
-  if (!records_) return;
+  if (!records_ && !(checking && is_callbacks())) return;
   const std::lock_guard held(recorder.lock());
   drop_planned(*request);
   if (checking) check_dropped(number_of(*request));
@@ -355,12 +355,23 @@ int Visit::activated(std::int64_t count, const MPI_Request* requests, int code) 
   return code;
 }
 
+// Returns whether the application makes this call in a callback that another MPI call runs.
+bool Visit::is_callbacks() const {
+  const bool profiling = (this_thread.is & kProfiling) != 0;
+  return (before_ & kInside) && job_running() && !(profiling && from_library(called_.address));
+}
+
+void Visit::ask() const {
+  const std::lock_guard held(recorder.lock());
+  for (std::int64_t i = 0; i < count_; ++i) check_asked(number_of(before()[i]));
+}
+
 // Records the completed requests. If some may be incomplete, these are the requests whose handles
 // have become null, and the persistent ones that the call's output names.
 int Visit::note_completed(const MPI_Request* requests, int code, const Ends& ends) {
   if (timed_) left_ns_ = now_ns();
   if (checking && ends.tests) ends.any() ? got_on() : polls(id_, called_);
-  const MPI_Request* const before = many_ ? many_.get() : few_;
+  const MPI_Request* const before = this->before();
   const bool all = ends.all && ends.any() && code == MPI_SUCCESS;
   Completed completed;
   Results results;
@@ -387,10 +398,12 @@ int Visit::note_completed(const MPI_Request* requests, int code, const Ends& end
     for (std::int64_t i = 0; i < count_; ++i) {
       Pending* const pending = find(i);
       if (!pending) continue;
-      if (is_over(i))
+      if (is_over(i)) {
         end(*pending);
-      else if (ends.tests)
-        ++pending->tests;
+        continue;
+      }
+      if (ends.tests) ++pending->tests;
+      if (checking && code == MPI_SUCCESS) check_incomplete(pending->request);
     }
     count(left_ns_);
   }
@@ -464,12 +477,9 @@ int Visit::begun(int code) {
 }
 
 void Visit::ending() {
-  if (records_) {
-    const std::int64_t now = now_ns();
-    recorder.record().header.ended_ns = now;
-    if (checking) check_ends();
-    job_ends();
-  }
+  if (!records_) return;
+  recorder.record().header.ended_ns = now_ns();
+  job_ends();
   records_ = false;
 }
 

@@ -30,6 +30,12 @@ struct Times {
   std::int64_t began_ns, left_ns;
 };
 
+// Returns the number of elements that a message to or from `peer` transfers: none if the peer is
+// MPI_PROC_NULL.
+constexpr std::int64_t passed(int peer, std::int64_t count) {
+  return peer == MPI_PROC_NULL ? 0 : count;
+}
+
 class Visit {
  public:
   // profiling: whether the application called PMPI_X instead of MPI_X; such calls are not recorded
@@ -51,7 +57,7 @@ class Visit {
     if (enters_) in_mpi.begin();
   }
   [[gnu::always_inline]] ~Visit() {
-    if (waits_) wait_ends();
+    if (waits_) published.end();
     if (timed_ && !counted_) count_now();
     if (enters_) in_mpi.end();
     this_thread.is = before_;
@@ -78,11 +84,13 @@ class Visit {
   int started_message(std::int64_t count, MPI_Datatype type, MPI_Comm comm,
                       const MPI_Request* request, int code);
   void completing(std::int64_t count, const MPI_Request* requests) {
-    if (!records_) return;
+    notes_ = records_ || (checking && is_callbacks());
+    if (!notes_) return;
     count_ = count;
     noted_ = requests_noted();
     if (count > kFew) many_ = std::make_unique<MPI_Request[]>(static_cast<std::size_t>(count));
     std::copy_n(requests, count, many_ ? many_.get() : few_);
+    if (checking) ask();
   }
   // The call's output arguments about its requests.
   struct Ends {
@@ -96,9 +104,10 @@ class Visit {
     int named() const { return !indices || !any() ? 0 : count ? *count : 1; }
   };
   int completed(const MPI_Request* requests, int code, const Ends& ends) {
-    const bool nothing = !records_ || !requests;
-    // An unsuccessful test counts only if collectives are pending.
-    const bool in_vain = ends.tests && !ends.any() && !timed_ && !collectives_pending();
+    const bool nothing = !notes_ || !requests;
+    // An unsuccessful test counts only if collectives are pending, or under `weft check`.
+    const bool in_vain =
+        ends.tests && !ends.any() && !timed_ && !collectives_pending() && !checking;
     return nothing || in_vain ? code : note_completed(requests, code, ends);
   }
   int planned(const Call& call, const MPI_Request* request, int code);
@@ -135,6 +144,9 @@ class Visit {
   void count(std::int64_t left_ns);  // the caller must hold the recorder's lock
   void count_now();
   int note_completed(const MPI_Request* requests, int code, const Ends& ends);
+  bool is_callbacks() const;
+  const MPI_Request* before() const { return many_ ? many_.get() : few_; }
+  void ask() const;
   struct Completed;
   struct Results;
   void check(MPI_Request request, const InFlight& memory, std::uint64_t comm, const Caller& caller);
@@ -143,6 +155,7 @@ class Visit {
   void watch_results(const Results& results);
   bool counted_ = false;
   bool waits_ = false;  // this call is published as the one that the rank is in (waits.h)
+  bool notes_ = false;  // what this call completes is recorded
   static constexpr int kFew = 128;
   MPI_Request few_[kFew];  // the requests before the call
   std::unique_ptr<MPI_Request[]> many_;

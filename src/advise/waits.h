@@ -4,6 +4,7 @@
 #pragma once
 
 #include "advise/callers.h"
+#include "base/left_calls.h"
 #include "library/generated/call_ids.h"
 
 namespace weft::advise {
@@ -14,6 +15,24 @@ void waits_begin(const char* directory, int rank, int ranks);
 // job.
 bool wait_begins(CallId call, Called called);
 void wait_ends();
+// Ends the publication of a call even if the call is left by a jump or an exception.
+class Published final : public Duty {
+ public:
+  constexpr Published() = default;
+  bool begin(CallId call, Called called) {
+    if (!wait_begins(call, called)) return false;
+    Duty::begin();
+    return true;
+  }
+  void end() {
+    Duty::end();
+    wait_ends();
+  }
+
+ private:
+  void fulfil() override { wait_ends(); }
+};
+inline constinit thread_local Published published __attribute__((tls_model("initial-exec")));
 // polls() records a test that found nothing complete; got_on() records a completion or a new
 // operation.
 void polls(CallId call, Called called);

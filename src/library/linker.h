@@ -1,5 +1,5 @@
 // Finds the dynamic linker's own dlsym and dlopen. Weft's library exports functions of the same
-// names (interpose/looked_up.cc), so Weft itself must call those found here.
+// names (library/looked_up.cc), so Weft itself must call these.
 #pragma once
 
 #include <dlfcn.h>

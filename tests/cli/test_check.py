@@ -73,6 +73,12 @@ def test_a_right_program_has_none(mpi, run, program):
     assert (done.returncode, found["findings"]) == (0, []), done.stderr
 
 
+def test_right_programs_that_end_operations_in_other_ways_have_none(mpi, run, program, monkeypatch):
+    monkeypatch.setenv("MPICH_ASYNC_PROGRESS", "1")  # MPICH's own thread makes progress
+    done, found = run(mpi, program(mpi, "rightly.c", "-ldl"))
+    assert (done.returncode, found["findings"]) == (0, []), done.stderr
+
+
 @pytest.mark.skipif(not shutil.which("gfortran"), reason="needs gfortran")
 def test_fortran(run, tmp_path):
     mpi = mpi_libraries.implementation("intelmpi")

@@ -2747,8 +2747,8 @@ WEFT_WRAPPER int PMPI_Waitsome(int incount, MPI_Request* array_of_requests, int*
 static int Bsend_init([[maybe_unused]] Visit& visit, const void* buf, int count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Bsend_init, CallId::Bsend_init);
-  return visit.planned_message(Visit::Use::read, buf, count, datatype, comm, request, next(buf,
-      count, datatype, dest, tag, comm, request));
+  return visit.planned_message(Visit::Use::read, buf, passed(dest, count), datatype, comm, request,
+      next(buf, count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2765,8 +2765,8 @@ WEFT_WRAPPER int PMPI_Bsend_init(const void* buf, int count, MPI_Datatype dataty
 static int Bsend_init_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Bsend_init_c, CallId::Bsend_init_c);
-  return visit.planned_message(Visit::Use::read, buf, count, datatype, comm, request, next(buf,
-      count, datatype, dest, tag, comm, request));
+  return visit.planned_message(Visit::Use::read, buf, passed(dest, count), datatype, comm, request,
+      next(buf, count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2783,8 +2783,8 @@ WEFT_WRAPPER int PMPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatyp
 static int Rsend_init([[maybe_unused]] Visit& visit, const void* buf, int count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Rsend_init, CallId::Rsend_init);
-  return visit.planned_message(Visit::Use::read, buf, count, datatype, comm, request, next(buf,
-      count, datatype, dest, tag, comm, request));
+  return visit.planned_message(Visit::Use::read, buf, passed(dest, count), datatype, comm, request,
+      next(buf, count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2801,8 +2801,8 @@ WEFT_WRAPPER int PMPI_Rsend_init(const void* buf, int count, MPI_Datatype dataty
 static int Rsend_init_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Rsend_init_c, CallId::Rsend_init_c);
-  return visit.planned_message(Visit::Use::read, buf, count, datatype, comm, request, next(buf,
-      count, datatype, dest, tag, comm, request));
+  return visit.planned_message(Visit::Use::read, buf, passed(dest, count), datatype, comm, request,
+      next(buf, count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2819,8 +2819,8 @@ WEFT_WRAPPER int PMPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatyp
 static int Send_init([[maybe_unused]] Visit& visit, const void* buf, int count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Send_init, CallId::Send_init);
-  return visit.planned_message(Visit::Use::read, buf, count, datatype, comm, request, next(buf,
-      count, datatype, dest, tag, comm, request));
+  return visit.planned_message(Visit::Use::read, buf, passed(dest, count), datatype, comm, request,
+      next(buf, count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2837,8 +2837,8 @@ WEFT_WRAPPER int PMPI_Send_init(const void* buf, int count, MPI_Datatype datatyp
 static int Send_init_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Send_init_c, CallId::Send_init_c);
-  return visit.planned_message(Visit::Use::read, buf, count, datatype, comm, request, next(buf,
-      count, datatype, dest, tag, comm, request));
+  return visit.planned_message(Visit::Use::read, buf, passed(dest, count), datatype, comm, request,
+      next(buf, count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2855,8 +2855,8 @@ WEFT_WRAPPER int PMPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype
 static int Ssend_init([[maybe_unused]] Visit& visit, const void* buf, int count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ssend_init, CallId::Ssend_init);
-  return visit.planned_message(Visit::Use::read, buf, count, datatype, comm, request, next(buf,
-      count, datatype, dest, tag, comm, request));
+  return visit.planned_message(Visit::Use::read, buf, passed(dest, count), datatype, comm, request,
+      next(buf, count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2873,8 +2873,8 @@ WEFT_WRAPPER int PMPI_Ssend_init(const void* buf, int count, MPI_Datatype dataty
 static int Ssend_init_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ssend_init_c, CallId::Ssend_init_c);
-  return visit.planned_message(Visit::Use::read, buf, count, datatype, comm, request, next(buf,
-      count, datatype, dest, tag, comm, request));
+  return visit.planned_message(Visit::Use::read, buf, passed(dest, count), datatype, comm, request,
+      next(buf, count, datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2891,8 +2891,8 @@ WEFT_WRAPPER int PMPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatyp
 static int Recv_init([[maybe_unused]] Visit& visit, void* buf, int count, MPI_Datatype datatype,
     int source, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Recv_init, CallId::Recv_init);
-  return visit.planned_message(Visit::Use::written, buf, count, datatype, comm, request, next(buf,
-      count, datatype, source, tag, comm, request));
+  return visit.planned_message(Visit::Use::written, buf, passed(source, count), datatype, comm,
+      request, next(buf, count, datatype, source, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Request* request) {
@@ -2909,8 +2909,8 @@ WEFT_WRAPPER int PMPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int
 static int Recv_init_c([[maybe_unused]] Visit& visit, void* buf, MPI_Count count,
     MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Recv_init_c, CallId::Recv_init_c);
-  return visit.planned_message(Visit::Use::written, buf, count, datatype, comm, request, next(buf,
-      count, datatype, source, tag, comm, request));
+  return visit.planned_message(Visit::Use::written, buf, passed(source, count), datatype, comm,
+      request, next(buf, count, datatype, source, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -2928,8 +2928,8 @@ static int Precv_init([[maybe_unused]] Visit& visit, void* buf, int partitions, 
     MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound(next_calls.Precv_init, CallId::Precv_init);
-  return visit.planned_message(std::nullopt, buf, partitions * count, datatype, comm, request,
-      next(buf, partitions, count, datatype, source, tag, comm, info, request));
+  return visit.planned_message(std::nullopt, buf, passed(source, partitions * count), datatype,
+      comm, request, next(buf, partitions, count, datatype, source, tag, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype datatype,
     int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
@@ -2946,8 +2946,8 @@ static int Psend_init([[maybe_unused]] Visit& visit, const void* buf, int partit
     MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info,
     MPI_Request* request) {
   const auto next = bound(next_calls.Psend_init, CallId::Psend_init);
-  return visit.planned_message(std::nullopt, buf, partitions * count, datatype, comm, request,
-      next(buf, partitions, count, datatype, dest, tag, comm, info, request));
+  return visit.planned_message(std::nullopt, buf, passed(dest, partitions * count), datatype, comm,
+      request, next(buf, partitions, count, datatype, dest, tag, comm, info, request));
 }
 WEFT_WRAPPER int MPI_Psend_init(const void* buf, int partitions, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
@@ -3365,7 +3365,7 @@ static int Accumulate([[maybe_unused]] Visit& visit, const void* origin_addr, in
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
   const auto next = bound(next_calls.Accumulate, CallId::Accumulate);
-  visit.buffer(Visit::Use::read, origin_addr, origin_count, origin_datatype);
+  visit.buffer(Visit::Use::read, origin_addr, passed(target_rank, origin_count), origin_datatype);
   return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
       target_datatype, op, win);
 }
@@ -3389,7 +3389,7 @@ static int Accumulate_c([[maybe_unused]] Visit& visit, const void* origin_addr,
     MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
     MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
   const auto next = bound(next_calls.Accumulate_c, CallId::Accumulate_c);
-  visit.buffer(Visit::Use::read, origin_addr, origin_count, origin_datatype);
+  visit.buffer(Visit::Use::read, origin_addr, passed(target_rank, origin_count), origin_datatype);
   return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
       target_datatype, op, win);
 }
@@ -3413,7 +3413,8 @@ static int Get([[maybe_unused]] Visit& visit, void* origin_addr, int origin_coun
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
     MPI_Datatype target_datatype, MPI_Win win) {
   const auto next = bound(next_calls.Get, CallId::Get);
-  visit.buffer(Visit::Use::written, origin_addr, origin_count, origin_datatype);
+  visit.buffer(Visit::Use::written, origin_addr, passed(target_rank, origin_count),
+      origin_datatype);
   return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
       target_datatype, win);
 }
@@ -3437,7 +3438,8 @@ static int Get_c([[maybe_unused]] Visit& visit, void* origin_addr, MPI_Count ori
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Win win) {
   const auto next = bound(next_calls.Get_c, CallId::Get_c);
-  visit.buffer(Visit::Use::written, origin_addr, origin_count, origin_datatype);
+  visit.buffer(Visit::Use::written, origin_addr, passed(target_rank, origin_count),
+      origin_datatype);
   return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
       target_datatype, win);
 }
@@ -3463,7 +3465,8 @@ static int Get_accumulate([[maybe_unused]] Visit& visit, const void* origin_addr
     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
   const auto next = bound(next_calls.Get_accumulate, CallId::Get_accumulate);
   visit.buffer(Visit::Use::read, origin_addr);
-  visit.buffer(Visit::Use::written, result_addr, result_count, result_datatype);
+  visit.buffer(Visit::Use::written, result_addr, passed(target_rank, result_count),
+      result_datatype);
   return next(origin_addr, origin_count, origin_datatype, result_addr, result_count,
       result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
 }
@@ -3493,7 +3496,8 @@ static int Get_accumulate_c([[maybe_unused]] Visit& visit, const void* origin_ad
     MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
   const auto next = bound(next_calls.Get_accumulate_c, CallId::Get_accumulate_c);
   visit.buffer(Visit::Use::read, origin_addr);
-  visit.buffer(Visit::Use::written, result_addr, result_count, result_datatype);
+  visit.buffer(Visit::Use::written, result_addr, passed(target_rank, result_count),
+      result_datatype);
   return next(origin_addr, origin_count, origin_datatype, result_addr, result_count,
       result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
 }
@@ -3521,7 +3525,7 @@ static int Put([[maybe_unused]] Visit& visit, const void* origin_addr, int origi
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count,
     MPI_Datatype target_datatype, MPI_Win win) {
   const auto next = bound(next_calls.Put, CallId::Put);
-  visit.buffer(Visit::Use::read, origin_addr, origin_count, origin_datatype);
+  visit.buffer(Visit::Use::read, origin_addr, passed(target_rank, origin_count), origin_datatype);
   return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
       target_datatype, win);
 }
@@ -3545,7 +3549,7 @@ static int Put_c([[maybe_unused]] Visit& visit, const void* origin_addr, MPI_Cou
     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count,
     MPI_Datatype target_datatype, MPI_Win win) {
   const auto next = bound(next_calls.Put_c, CallId::Put_c);
-  visit.buffer(Visit::Use::read, origin_addr, origin_count, origin_datatype);
+  visit.buffer(Visit::Use::read, origin_addr, passed(target_rank, origin_count), origin_datatype);
   return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
       target_datatype, win);
 }
@@ -3776,9 +3780,9 @@ WEFT_WRAPPER int PMPI_Rput_c(const void* origin_addr, MPI_Count origin_count,
 [[gnu::always_inline]] inline static int Ibsend([[maybe_unused]] Visit& visit, const void* buf,
       int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Ibsend, CallId::Ibsend);
-  visit.buffer(Visit::Use::read, buf, count, datatype);
-  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, dest,
-      tag, comm, request));
+  visit.buffer(Visit::Use::read, buf, passed(dest, count), datatype);
+  return visit.started_message(passed(dest, count), datatype, comm, request, next(buf, count,
+      datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
@@ -3796,9 +3800,9 @@ WEFT_WRAPPER int PMPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, 
       MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
       MPI_Request* request) {
   const auto next = bound(next_calls.Ibsend_c, CallId::Ibsend_c);
-  visit.buffer(Visit::Use::read, buf, count, datatype);
-  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, dest,
-      tag, comm, request));
+  visit.buffer(Visit::Use::read, buf, passed(dest, count), datatype);
+  return visit.started_message(passed(dest, count), datatype, comm, request, next(buf, count,
+      datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -3883,9 +3887,9 @@ WEFT_WRAPPER int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_
 [[gnu::always_inline]] inline static int Irecv([[maybe_unused]] Visit& visit, void* buf, int count,
       MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Irecv, CallId::Irecv);
-  visit.buffer(Visit::Use::written, buf, count, datatype);
-  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, source,
-      tag, comm, request));
+  visit.buffer(Visit::Use::written, buf, passed(source, count), datatype);
+  return visit.started_message(passed(source, count), datatype, comm, request, next(buf, count,
+      datatype, source, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
     MPI_Comm comm, MPI_Request* request) {
@@ -3903,9 +3907,9 @@ WEFT_WRAPPER int PMPI_Irecv(void* buf, int count, MPI_Datatype datatype, int sou
       MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
       MPI_Request* request) {
   const auto next = bound(next_calls.Irecv_c, CallId::Irecv_c);
-  visit.buffer(Visit::Use::written, buf, count, datatype);
-  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, source,
-      tag, comm, request));
+  visit.buffer(Visit::Use::written, buf, passed(source, count), datatype);
+  return visit.started_message(passed(source, count), datatype, comm, request, next(buf, count,
+      datatype, source, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -3922,9 +3926,9 @@ WEFT_WRAPPER int PMPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
 [[gnu::always_inline]] inline static int Irsend([[maybe_unused]] Visit& visit, const void* buf,
       int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Irsend, CallId::Irsend);
-  visit.buffer(Visit::Use::read, buf, count, datatype);
-  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, dest,
-      tag, comm, request));
+  visit.buffer(Visit::Use::read, buf, passed(dest, count), datatype);
+  return visit.started_message(passed(dest, count), datatype, comm, request, next(buf, count,
+      datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
@@ -3942,9 +3946,9 @@ WEFT_WRAPPER int PMPI_Irsend(const void* buf, int count, MPI_Datatype datatype, 
       MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
       MPI_Request* request) {
   const auto next = bound(next_calls.Irsend_c, CallId::Irsend_c);
-  visit.buffer(Visit::Use::read, buf, count, datatype);
-  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, dest,
-      tag, comm, request));
+  visit.buffer(Visit::Use::read, buf, passed(dest, count), datatype);
+  return visit.started_message(passed(dest, count), datatype, comm, request, next(buf, count,
+      datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -3961,9 +3965,9 @@ WEFT_WRAPPER int PMPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype da
 [[gnu::always_inline]] inline static int Isend([[maybe_unused]] Visit& visit, const void* buf,
       int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isend, CallId::Isend);
-  visit.buffer(Visit::Use::read, buf, count, datatype);
-  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, dest,
-      tag, comm, request));
+  visit.buffer(Visit::Use::read, buf, passed(dest, count), datatype);
+  return visit.started_message(passed(dest, count), datatype, comm, request, next(buf, count,
+      datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
@@ -3981,9 +3985,9 @@ WEFT_WRAPPER int PMPI_Isend(const void* buf, int count, MPI_Datatype datatype, i
       MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
       MPI_Request* request) {
   const auto next = bound(next_calls.Isend_c, CallId::Isend_c);
-  visit.buffer(Visit::Use::read, buf, count, datatype);
-  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, dest,
-      tag, comm, request));
+  visit.buffer(Visit::Use::read, buf, passed(dest, count), datatype);
+  return visit.started_message(passed(dest, count), datatype, comm, request, next(buf, count,
+      datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -4002,10 +4006,11 @@ WEFT_WRAPPER int PMPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype dat
       void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
       MPI_Request* request) {
   const auto next = bound(next_calls.Isendrecv, CallId::Isendrecv);
-  visit.buffer(Visit::Use::read, sendbuf, sendcount, sendtype);
-  visit.buffer(Visit::Use::written, recvbuf, recvcount, recvtype);
-  return visit.started_message(sendcount, sendtype, comm, request, next(sendbuf, sendcount,
-      sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request));
+  visit.buffer(Visit::Use::read, sendbuf, passed(dest, sendcount), sendtype);
+  visit.buffer(Visit::Use::written, recvbuf, passed(source, recvcount), recvtype);
+  return visit.started_message(passed(dest, sendcount), sendtype, comm, request, next(sendbuf,
+      sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm,
+      request));
 }
 WEFT_WRAPPER int MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
     int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
@@ -4028,10 +4033,11 @@ WEFT_WRAPPER int PMPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype
       void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
       MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isendrecv_c, CallId::Isendrecv_c);
-  visit.buffer(Visit::Use::read, sendbuf, sendcount, sendtype);
-  visit.buffer(Visit::Use::written, recvbuf, recvcount, recvtype);
-  return visit.started_message(sendcount, sendtype, comm, request, next(sendbuf, sendcount,
-      sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request));
+  visit.buffer(Visit::Use::read, sendbuf, passed(dest, sendcount), sendtype);
+  visit.buffer(Visit::Use::written, recvbuf, passed(source, recvcount), recvtype);
+  return visit.started_message(passed(dest, sendcount), sendtype, comm, request, next(sendbuf,
+      sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm,
+      request));
 }
 WEFT_WRAPPER int MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
     int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
@@ -4054,8 +4060,8 @@ WEFT_WRAPPER int PMPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_
       MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isendrecv_replace, CallId::Isendrecv_replace);
   visit.buffer(Visit::Use::written, buf, count, datatype);
-  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, dest,
-      sendtag, source, recvtag, comm, request));
+  return visit.started_message(passed(dest, count), datatype, comm, request, next(buf, count,
+      datatype, dest, sendtag, source, recvtag, comm, request));
 }
 WEFT_WRAPPER int MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
     int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
@@ -4076,8 +4082,8 @@ WEFT_WRAPPER int PMPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datat
       int recvtag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Isendrecv_replace_c, CallId::Isendrecv_replace_c);
   visit.buffer(Visit::Use::written, buf, count, datatype);
-  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, dest,
-      sendtag, source, recvtag, comm, request));
+  return visit.started_message(passed(dest, count), datatype, comm, request, next(buf, count,
+      datatype, dest, sendtag, source, recvtag, comm, request));
 }
 WEFT_WRAPPER int MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype,
     int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
@@ -4096,9 +4102,9 @@ WEFT_WRAPPER int PMPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Dataty
 [[gnu::always_inline]] inline static int Issend([[maybe_unused]] Visit& visit, const void* buf,
       int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = bound(next_calls.Issend, CallId::Issend);
-  visit.buffer(Visit::Use::read, buf, count, datatype);
-  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, dest,
-      tag, comm, request));
+  visit.buffer(Visit::Use::read, buf, passed(dest, count), datatype);
+  return visit.started_message(passed(dest, count), datatype, comm, request, next(buf, count,
+      datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Request* request) {
@@ -4116,9 +4122,9 @@ WEFT_WRAPPER int PMPI_Issend(const void* buf, int count, MPI_Datatype datatype, 
       MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
       MPI_Request* request) {
   const auto next = bound(next_calls.Issend_c, CallId::Issend_c);
-  visit.buffer(Visit::Use::read, buf, count, datatype);
-  return visit.started_message(count, datatype, comm, request, next(buf, count, datatype, dest,
-      tag, comm, request));
+  visit.buffer(Visit::Use::read, buf, passed(dest, count), datatype);
+  return visit.started_message(passed(dest, count), datatype, comm, request, next(buf, count,
+      datatype, dest, tag, comm, request));
 }
 WEFT_WRAPPER int MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Request* request) {
@@ -5414,7 +5420,7 @@ WEFT_WRAPPER int PMPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcount
 static int Bsend([[maybe_unused]] Visit& visit, const void* buf, int count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm) {
   const auto next = bound(next_calls.Bsend, CallId::Bsend);
-  visit.buffer(Visit::Use::read, buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, passed(dest, count), datatype);
   return next(buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
@@ -5432,7 +5438,7 @@ WEFT_WRAPPER int PMPI_Bsend(const void* buf, int count, MPI_Datatype datatype, i
 static int Bsend_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = bound(next_calls.Bsend_c, CallId::Bsend_c);
-  visit.buffer(Visit::Use::read, buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, passed(dest, count), datatype);
   return next(buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
@@ -6621,7 +6627,7 @@ WEFT_WRAPPER int PMPI_Publish_name(const char* service_name, MPI_Info info,
 static int Recv([[maybe_unused]] Visit& visit, void* buf, int count, MPI_Datatype datatype,
     int source, int tag, MPI_Comm comm, MPI_Status* status) {
   const auto next = bound(next_calls.Recv, CallId::Recv);
-  visit.buffer(Visit::Use::written, buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, passed(source, count), datatype);
   return next(buf, count, datatype, source, tag, comm, status);
 }
 WEFT_WRAPPER int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag,
@@ -6639,7 +6645,7 @@ WEFT_WRAPPER int PMPI_Recv(void* buf, int count, MPI_Datatype datatype, int sour
 static int Recv_c([[maybe_unused]] Visit& visit, void* buf, MPI_Count count, MPI_Datatype datatype,
     int source, int tag, MPI_Comm comm, MPI_Status* status) {
   const auto next = bound(next_calls.Recv_c, CallId::Recv_c);
-  visit.buffer(Visit::Use::written, buf, count, datatype);
+  visit.buffer(Visit::Use::written, buf, passed(source, count), datatype);
   return next(buf, count, datatype, source, tag, comm, status);
 }
 WEFT_WRAPPER int MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
@@ -6657,7 +6663,7 @@ WEFT_WRAPPER int PMPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, 
 static int Rsend([[maybe_unused]] Visit& visit, const void* buf, int count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm) {
   const auto next = bound(next_calls.Rsend, CallId::Rsend);
-  visit.buffer(Visit::Use::read, buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, passed(dest, count), datatype);
   return next(buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
@@ -6675,7 +6681,7 @@ WEFT_WRAPPER int PMPI_Rsend(const void* buf, int count, MPI_Datatype datatype, i
 static int Rsend_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = bound(next_calls.Rsend_c, CallId::Rsend_c);
-  visit.buffer(Visit::Use::read, buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, passed(dest, count), datatype);
   return next(buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
@@ -6693,7 +6699,7 @@ WEFT_WRAPPER int PMPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype dat
 static int Send([[maybe_unused]] Visit& visit, const void* buf, int count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm) {
   const auto next = bound(next_calls.Send, CallId::Send);
-  visit.buffer(Visit::Use::read, buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, passed(dest, count), datatype);
   return next(buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
@@ -6711,7 +6717,7 @@ WEFT_WRAPPER int PMPI_Send(const void* buf, int count, MPI_Datatype datatype, in
 static int Send_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = bound(next_calls.Send_c, CallId::Send_c);
-  visit.buffer(Visit::Use::read, buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, passed(dest, count), datatype);
   return next(buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
@@ -6730,8 +6736,8 @@ static int Sendrecv([[maybe_unused]] Visit& visit, const void* sendbuf, int send
     MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount,
     MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
   const auto next = bound(next_calls.Sendrecv, CallId::Sendrecv);
-  visit.buffer(Visit::Use::read, sendbuf, sendcount, sendtype);
-  visit.buffer(Visit::Use::written, recvbuf, recvcount, recvtype);
+  visit.buffer(Visit::Use::read, sendbuf, passed(dest, sendcount), sendtype);
+  visit.buffer(Visit::Use::written, recvbuf, passed(source, recvcount), recvtype);
   return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
       recvtag, comm, status);
 }
@@ -6755,8 +6761,8 @@ static int Sendrecv_c([[maybe_unused]] Visit& visit, const void* sendbuf, MPI_Co
     MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
   const auto next = bound(next_calls.Sendrecv_c, CallId::Sendrecv_c);
-  visit.buffer(Visit::Use::read, sendbuf, sendcount, sendtype);
-  visit.buffer(Visit::Use::written, recvbuf, recvcount, recvtype);
+  visit.buffer(Visit::Use::read, sendbuf, passed(dest, sendcount), sendtype);
+  visit.buffer(Visit::Use::written, recvbuf, passed(source, recvcount), recvtype);
   return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
       recvtag, comm, status);
 }
@@ -6879,7 +6885,7 @@ WEFT_WRAPPER int PMPI_Session_flush_buffer(MPI_Session session) {
 static int Ssend([[maybe_unused]] Visit& visit, const void* buf, int count, MPI_Datatype datatype,
     int dest, int tag, MPI_Comm comm) {
   const auto next = bound(next_calls.Ssend, CallId::Ssend);
-  visit.buffer(Visit::Use::read, buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, passed(dest, count), datatype);
   return next(buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag,
@@ -6897,7 +6903,7 @@ WEFT_WRAPPER int PMPI_Ssend(const void* buf, int count, MPI_Datatype datatype, i
 static int Ssend_c([[maybe_unused]] Visit& visit, const void* buf, MPI_Count count,
     MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = bound(next_calls.Ssend_c, CallId::Ssend_c);
-  visit.buffer(Visit::Use::read, buf, count, datatype);
+  visit.buffer(Visit::Use::read, buf, passed(dest, count), datatype);
   return next(buf, count, datatype, dest, tag, comm);
 }
 WEFT_WRAPPER int MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest,

@@ -2,7 +2,7 @@
 // instead of the preloaded wrappers.
 #pragma once
 
-namespace weft::interpose {
+namespace weft {
 
 // Notes that this thread is about to call dlopen() with this mode.
 void note_opening(int mode);
@@ -12,4 +12,4 @@ void note_opening(int mode);
 // dlopen() identifies its caller by the return address, and so must return to it directly.
 void bind_what_was_opened();
 
-}  // namespace weft::interpose
+}  // namespace weft

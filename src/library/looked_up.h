@@ -2,7 +2,7 @@
 // them.
 #pragma once
 
-namespace weft::interpose {
+namespace weft {
 
 // Returns whether Weft defines the symbol: a wrapped MPI call, or dlsym() or dlopen().
 bool is_shown(const char* symbol);
@@ -10,4 +10,4 @@ bool is_shown(const char* symbol);
 // program's own objects. Another tool may come before Weft.
 void* first_definition(const char* symbol);
 
-}  // namespace weft::interpose
+}  // namespace weft

@@ -1,4 +1,4 @@
-#include "interpose/opened_deep.h"
+#include "library/opened_deep.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -10,11 +10,11 @@
 #include <optional>
 
 #include "base/loaded_object.h"
-#include "interpose/looked_up.h"
 #include "library/linker.h"
+#include "library/looked_up.h"
 #include "library/search.h"
 
-namespace weft::interpose {
+namespace weft {
 namespace {
 
 // The number of loaded objects now, and the number of all that were ever loaded. dl_iterate_phdr()
@@ -142,4 +142,4 @@ void bind_what_was_opened() {
   openers.fetch_sub(1);
 }
 
-}  // namespace weft::interpose
+}  // namespace weft

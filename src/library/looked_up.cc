@@ -5,7 +5,7 @@
 //
 // The dynamic linker's result depends on its caller (RTLD_NEXT, the caller's directories).
 // Therefore these functions end by a tail call, so that the program's code stays the caller.
-#include "interpose/looked_up.h"
+#include "library/looked_up.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -14,8 +14,8 @@
 #include <string_view>
 
 #include "base/loaded_object.h"
-#include "interpose/opened_deep.h"
 #include "library/linker.h"
+#include "library/opened_deep.h"
 #include "library/search.h"
 
 #if __has_cpp_attribute(clang::musttail)
@@ -26,7 +26,7 @@
 #define WEFT_JUMP return
 #endif
 
-namespace weft::interpose {
+namespace weft {
 namespace {
 
 // Returns the loaded object that contains this code. The static variable is constant-initialised,
@@ -49,15 +49,18 @@ bool is_before_weft(const link_map* object) {
   return false;
 }
 
-// Returns whether the caller is called by Weft's wrappers: it is the MPI library, another part of
-// Weft, or a tool that the wrappers call. Its look-ups must not find the wrappers, which would
-// cause endless recursion.
+bool is_wefts(const link_map& object) {
+  const std::string_view file = object.l_name;
+  return file.substr(file.rfind('/') + 1).rfind("libweft-", 0) == 0;
+}
+
+// Returns whether the caller lies behind Weft's wrappers: the MPI library, other parts of Weft, or
+// a tool that the wrappers call. Its look-ups must not find the wrappers, which would cause endless
+// recursion.
 bool is_behind_wrapper(const void* caller, const char* call) {
   const link_map* const object = object_of(caller);
   if (!object || is_before_weft(object)) return false;
-  const std::string_view file = object->l_name;
-  return file.substr(file.rfind('/') + 1).rfind("libweft-", 0) == 0 ||
-         LoadedObject(*object).defined(*call == 'P' ? call + 1 : call);
+  return is_wefts(*object) || LoadedObject(*object).defined(*call == 'P' ? call + 1 : call);
 }
 
 // Returns whether this look-up may have to return a wrapper. It need not for RTLD_NEXT, which
@@ -70,10 +73,14 @@ __attribute__((noinline)) bool concerns_weft(const void* handle, const char* sym
          library_extent().end != 0;
 }
 
+// A look-up may also find another wrapper of Weft's: the advisor's library comes before that of
+// the engines.
 void* look_up(void* handle, const char* symbol) {
   const Extent library = library_extent();
   void* const found = linker().dlsym(handle, symbol);
-  return library.holds(found) ? LoadedObject(*own_object()).defined(symbol) : found;
+  const link_map* const object = found ? object_of(found) : nullptr;
+  const bool passes_by = object && (library.holds(found) || is_wefts(*object));
+  return passes_by ? LoadedObject(*own_object()).defined(symbol) : found;
 }
 
 }  // namespace
@@ -90,7 +97,7 @@ void* first_definition(const char* symbol) {
     if (void* const found = LoadedObject(*first).defined(symbol)) return found;
 }
 
-}  // namespace weft::interpose
+}  // namespace weft
 
 // The following functions are not defined in builds with a sanitizer, whose runtime looks up C
 // library functions before instrumented code can run.
@@ -105,14 +112,13 @@ WEFT_SHOWN void* weft_shown_dlopen(const char* file, int mode) asm("dlopen");
 
 WEFT_LEAVES_BY_JUMP void* weft_shown_dlsym(void* handle, const char* symbol) {
   void* (*way)(void*, const char*) = linker().dlsym;
-  if (weft::interpose::concerns_weft(handle, symbol, __builtin_return_address(0)))
-    way = weft::interpose::look_up;
+  if (weft::concerns_weft(handle, symbol, __builtin_return_address(0))) way = weft::look_up;
   WEFT_JUMP way(handle, symbol);
 }
 
 WEFT_LEAVES_BY_JUMP void* weft_shown_dlopen(const char* file, int mode) {
-  weft::interpose::bind_what_was_opened();
-  weft::interpose::note_opening(mode);
+  weft::bind_what_was_opened();
+  weft::note_opening(mode);
   void* (*const way)(const char*, int) = linker().dlopen;
   WEFT_JUMP way(file, mode);
 }

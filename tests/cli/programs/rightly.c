@@ -1,0 +1,143 @@
+// Right programs with operations in flight, of which a checker that sees too little or too much
+// would say that they are wrong. One a function; the program says nothing.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <link.h>
+#include <mpi.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { COUNT = 1 << 16, PAGE = 4096 };
+static int rank, peer;
+static double *in, *out;
+
+static double* pages(void) {
+  void* found = NULL;
+  if (posix_memalign(&found, PAGE, COUNT * sizeof(double)) != 0) abort();
+  memset(found, 0, COUNT * sizeof(double));
+  return found;
+}
+
+static void check(int right) {
+  if (!right) MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
+static int find(struct dl_phdr_info* object, size_t size, void* library) {
+  (void)size;
+  if (strstr(object->dlpi_name, "/libmpi.so"))
+    *(void**)library = dlopen(object->dlpi_name, RTLD_NOW | RTLD_NOLOAD);
+  return 0;
+}
+
+// As interpreters complete operations.
+static void wait_is_looked_up(void) {
+  void* library = NULL;
+  int (*wait)(MPI_Request*, MPI_Status*);
+  MPI_Request request;
+  dl_iterate_phdr(find, &library);
+  void* const found = dlsym(library, "MPI_Wait");
+  memcpy(&wait, &found, sizeof wait);
+  for (int i = 0; i < 3; ++i) {
+    in[0] = i;
+    MPI_Iallreduce(in, out, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+    wait(&request, MPI_STATUS_IGNORE);
+    check(out[0] == 2 * i);
+  }
+}
+
+static jmp_buf back;
+static void jumps(MPI_Comm* comm, int* code, ...) {
+  (void)comm, (void)code;
+  longjmp(back, 1);
+}
+
+// The wait completes the receive, whose message is too long, and never returns.
+static void wait_is_left(void) {
+  static double one, two[2];
+  MPI_Errhandler handler;
+  MPI_Request request;
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_create_errhandler(jumps, &handler);
+  MPI_Comm_set_errhandler(comm, handler);
+  MPI_Sendrecv(two, 2, MPI_DOUBLE, peer, 1, NULL, 0, MPI_DOUBLE, MPI_PROC_NULL, 1, comm,
+               MPI_STATUS_IGNORE);
+  if (!setjmp(back)) {
+    MPI_Irecv(&one, 1, MPI_DOUBLE, peer, 1, comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check(0);
+  }
+  MPI_Errhandler_free(&handler);
+}
+
+// The wait says that it failed; the request stays, since it is persistent.
+static void wait_fails(void) {
+  static double one, two[2];
+  MPI_Request request;
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  MPI_Recv_init(&one, 1, MPI_DOUBLE, peer, 2, comm, &request);
+  MPI_Start(&request);
+  MPI_Sendrecv(two, 2, MPI_DOUBLE, peer, 2, NULL, 0, MPI_DOUBLE, MPI_PROC_NULL, 2, comm,
+               MPI_STATUS_IGNORE);
+  check(MPI_Wait(&request, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+}
+
+static MPI_Request pending;
+static int completes(MPI_Comm comm, int key, void* value, void* state) {
+  (void)comm, (void)key, (void)value, (void)state;
+  return MPI_Wait(&pending, MPI_STATUS_IGNORE);
+}
+
+// A callback of the communicator's completes what was started outside.
+static void completed_in_a_callback(MPI_Comm comm) {
+  static double sum[2];
+  int key;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, completes, &key, NULL);
+  MPI_Comm_set_attr(comm, key, NULL);
+  MPI_Iallreduce(in, sum, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &pending);
+}
+
+// At the border of a grid nobody sends or receives: all buffers are the program's.
+static void with_nobody(void) {
+  MPI_Request four[4];
+  for (int i = 0; i < 2; ++i) {
+    MPI_Irecv(out, COUNT, MPI_DOUBLE, MPI_PROC_NULL, 3, MPI_COMM_WORLD, &four[i]);
+    MPI_Isend(out, COUNT, MPI_DOUBLE, MPI_PROC_NULL, 3, MPI_COMM_WORLD, &four[2 + i]);
+  }
+  for (int i = 0; i < COUNT; ++i) out[i] = i;
+  MPI_Waitall(4, four, MPI_STATUSES_IGNORE);
+}
+
+// The library's own thread may receive meanwhile.
+static void received_while_computing(void) {
+  MPI_Request both[2];
+  MPI_Irecv(out, COUNT, MPI_DOUBLE, peer, 4, MPI_COMM_WORLD, &both[0]);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Isend(in, COUNT, MPI_DOUBLE, peer, 4, MPI_COMM_WORLD, &both[1]);
+  const clock_t began = clock();
+  while (clock() - began < CLOCKS_PER_SEC / 20) continue;
+  MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+}
+
+int main(int argc, char** argv) {
+  MPI_Comm comm;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  peer = 1 - rank;
+  in = pages(), out = pages();
+  wait_is_looked_up();
+  wait_is_left();
+  wait_fails();
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  completed_in_a_callback(comm);
+  MPI_Comm_free(&comm);
+  with_nobody();
+  received_while_computing();
+  completed_in_a_callback(MPI_COMM_SELF);
+  MPI_Finalize();
+  return 0;
+}
