@@ -170,6 +170,7 @@ Caller way_to(Called called, bool all) {
 // The functions of Python's C interface (3.9 and later) that are used, taken from the interpreter
 // in this process.
 struct Python {
+  int (*IsInitialized)();
   int (*GILState_Ensure)();
   void (*GILState_Release)(int);
   void* (*GetFrame)();      // borrowed reference
@@ -190,7 +191,8 @@ const Python& python() {
       slot = reinterpret_cast<std::remove_reference_t<decltype(slot)>>(dlsym(RTLD_DEFAULT, name));
       return slot != nullptr;
     };
-    p.ready = bind(p.GILState_Ensure, "PyGILState_Ensure") &&
+    p.ready = bind(p.IsInitialized, "Py_IsInitialized") &&
+              bind(p.GILState_Ensure, "PyGILState_Ensure") &&
               bind(p.GILState_Release, "PyGILState_Release") &&
               bind(p.GetFrame, "PyEval_GetFrame") && bind(p.GetBack, "PyFrame_GetBack") &&
               bind(p.GetCode, "PyFrame_GetCode") && bind(p.GetLine, "PyFrame_GetLineNumber") &&
@@ -300,7 +302,7 @@ void add_python_frames(const Python& p, Caller& caller) {
 Caller python_caller(std::uintptr_t address) {
   Caller caller{.address = address, .binding = Binding::python};
   const Python& p = python();
-  if (!p.ready) return caller;
+  if (!p.ready || !p.IsInitialized()) return caller;  // mpi4py finalises MPI after the interpreter
   if (!written) written = static_cast<Written*>(std::calloc(kWritten, sizeof(Written)));
   if (!written) return caller;
   const int state = p.GILState_Ensure();

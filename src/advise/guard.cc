@@ -195,8 +195,8 @@ void guard_sent(Site& site, const void* buffer, std::size_t bytes, bool may_shar
 }
 
 void guard_flight(int flight, const void* buffer, std::size_t bytes, bool read_only) {
-  // This site collects the counts of guards on operations in flight, which no report shows.
-  static Site all;
+  if (off != Unknown::none || !this_record()) return;
+  static Site all;  // collects the counts of guards on operations in flight; no report shows them
   Guard wanted = by_pages(all, buffer, bytes);
   wanted.flight = flight;
   wanted.read_only = read_only;

@@ -64,9 +64,10 @@ void count_call(Site& site, std::uint64_t bytes, Times times, std::uint64_t argu
   site.arguments = arguments;
 }
 
+// The type may be MPI_DATATYPE_NULL if there are no elements.
 std::uint64_t bytes_of(std::int64_t count, MPI_Datatype type) {
   int size = 0;
-  library_calls.Type_size(type, &size);
+  if (count > 0) library_calls.Type_size(type, &size);
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, count * size));
 }
 
