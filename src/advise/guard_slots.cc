@@ -65,13 +65,18 @@ void open_pages(std::uintptr_t first, std::uintptr_t last) {
   protect(first, last, PROT_READ | PROT_WRITE);
 }
 
-// Changes the protection of those pages of a guard that are open inside MPI.
-bool protect_shared(const Guard& guard, int protection) {
-  if (guard.sent || guard.flight) return protect(guard.first, guard.last, protection);
+// Changes the protection of the pages at both ends that hold other memory, too.
+bool protect_ends(const Guard& guard, int protection) {
   bool done = true;
   if (guard.shares_first()) done = protect(guard.first, guard.first + kPage, protection);
   if (guard.shares_last()) done = protect(guard.last - kPage, guard.last, protection) && done;
   return done;
+}
+
+// Changes the protection of those pages of a guard that are open inside MPI.
+bool protect_shared(const Guard& guard, int protection) {
+  if (guard.sent || guard.flight) return protect(guard.first, guard.last, protection);
+  return protect_ends(guard, protection);
 }
 
 // Closes the pages that remain closed inside MPI.
@@ -170,12 +175,12 @@ void misses(Guard& guard) {
 // Opens the pages that the buffer shares with other data, and no longer watches them. The first
 // access to the remaining pages, if any, still gives an upper bound.
 void loosen(Guard& guard) {
-  protect_shared(guard, PROT_READ | PROT_WRITE);
+  protect_ends(guard, PROT_READ | PROT_WRITE);
   misses(guard);
   if (guard.shares_first()) guard.first += kPage;
   if (guard.shares_last()) guard.last -= kPage;
   guard.loose = true;
-  if (guard.sent || guard.flight || guard.first >= guard.last) unseen(guard, Unknown::neighbours);
+  if (guard.sent || guard.first >= guard.last) unseen(guard, Unknown::neighbours);
 }
 
 void ring() {

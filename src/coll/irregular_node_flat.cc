@@ -87,7 +87,7 @@ class Exchange {
                          boxes_.length(part.bytes, piece));
   }
 
-  // While the others write their first pieces.
+  // Copies the rank's own block while the others write their first pieces.
   void copy_own() {
     const bool has_own = s_.kind == Kind::alltoallv || s_.kind == Kind::alltoallw;
     if (has_own || s_.rank == s_.root) copy_own_block(b_);

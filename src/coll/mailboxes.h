@@ -6,7 +6,7 @@
 // still takes. So its signal of round r (counted from 0) says to all that it has written the pieces
 // of round r and has read those of round r - 1, and it gives that signal wherever one of its pairs
 // has so many pieces.
-// Where each of two ranks may give to the other, their memory swaps: each writes where it has read
+// If each of two ranks may give to the other, their memory swaps: each writes where it has read
 // (schedule.h, Halves), after every second piece and in the next use.
 #pragma once
 

@@ -22,7 +22,7 @@ PROGRAMS = 60
 SOURCES = installation.ROOT / "tests" / "random"
 # Handled now by the engines that take every size.
 HANDLED = ("MPI_Iallreduce", "MPI_Ibcast", "MPI_Iallgather", "MPI_Ialltoall", "MPI_Ireduce")
-# Of these each rank knows only its own part; Weft's rounds carry them in the node's memory.
+# Each rank knows only its own part of these calls. Weft's rounds carry them in the node's memory.
 IRREGULAR = ("MPI_Igatherv", "MPI_Iscatterv", "MPI_Iallgatherv", "MPI_Ialltoallv", "MPI_Ialltoallw")
 OWN_ROUNDS = ("function", "thread", AGENT)
 

@@ -131,6 +131,18 @@ TEST(Variants, AnAllreduceUpAndDownATreeIsNotTried) {
   EXPECT_FALSE(has(variants, "function binomial"));
 }
 
+TEST(Variants, BlockingCallsBeginWithTheRules) {
+  Shape shape = shape_of(Kind::alltoallv, kShort);
+  shape.on_one_node = true;
+  for (const bool is_wefts : {false, true}) {
+    const auto variants =
+        variants_for_blocking({}, Library::mpich, shape, Processor::other, is_wefts);
+    ASSERT_EQ(variants.size(), 2u);
+    EXPECT_EQ(variant_words(variants[is_wefts ? 0 : 1]), "function node-flat");
+    EXPECT_EQ(native_among(variants), is_wefts ? 1 : 0);
+  }
+}
+
 TEST(Variants, InMemoryNeedNoMessages) {
   for (const std::int64_t bytes : {kShort, kLong}) {
     Shape shape = shape_of(Kind::allreduce, bytes);

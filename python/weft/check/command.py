@@ -35,7 +35,7 @@ def check(
         typer.Option(
             help="The part of the run time that guarding buffers may take.", metavar="PERCENT"
         ),
-    ] = "50%",
+    ] = "20%",
     error_exitcode: Annotated[
         int,
         typer.Option(

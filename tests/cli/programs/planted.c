@@ -50,6 +50,16 @@ static void send_copied(void) {
   MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
 }
 
+// Other data on the buffer's first page are used meanwhile.
+static void beside_the_buffer(void) {
+  MPI_Request both[2];
+  MPI_Irecv(out, COUNT - 1, MPI_DOUBLE, peer, 19, MPI_COMM_WORLD, &both[1]);
+  MPI_Isend(in + 1, COUNT - 1, MPI_DOUBLE, peer, 19, MPI_COMM_WORLD, &both[0]);
+  for (int i = 0; i < 100; ++i) ((volatile double*)in)[0] = i;
+  if (wrong) in[COUNT / 2] = 20;  // send-written MPI_Isend
+  MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+}
+
 static void receive_cleared(void) {
   MPI_Request both[2];
   MPI_Irecv(out, COUNT, MPI_DOUBLE, peer, 11, MPI_COMM_WORLD, &both[1]);
@@ -418,6 +428,7 @@ int main(int argc, char** argv) {
   receive_read();
   receive_written();
   send_copied();
+  beside_the_buffer();
   receive_cleared();
   synchronous();
   ready();
