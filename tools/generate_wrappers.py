@@ -109,9 +109,9 @@ def passed_on(call):
     made = {"new_file": "opened_file", "new_win": "opened_window"}
     for role, noted in made.items():
         if handle := argument(call, role):
-            after = (
-                f"  if (code == MPI_SUCCESS) {noted}(guard, *{handle}, {argument(call, 'comm')});"
-            )
+            given = [f"*{handle}", argument(call, "comm")]
+            given += [argument(call, "info")] if role == "new_win" else []
+            after = f"  if (code == MPI_SUCCESS) {noted}(guard, {', '.join(given)});"
             return [f"  const int code = next({arguments(call)});", after, "  return code;"]
     if handle := argument(call, "file_inout"):
         return [
@@ -138,6 +138,11 @@ def ends(call):
     return [f"  end_{call['ends']}({which});"]
 
 
+def uses(call):
+    """How the rank synchronises on a window with the call."""
+    return [f"  window_used(win, WindowUse::{call['uses']});"] if "uses" in call else []
+
+
 def blocking_body(call, calls):
     lines = [f"  BlockingCall guard(CallId::{short(call)});"]
     form = nonblocking_form(call, calls)
@@ -160,7 +165,7 @@ def blocking_body(call, calls):
             f"    return guard.drive(post, {status});",
             "  }",
         ]
-    return lines + joining(call) + ends(call) + passed_on(call)
+    return lines + joining(call) + ends(call) + uses(call) + passed_on(call)
 
 
 def comm_new_body(call):
@@ -406,6 +411,7 @@ def wrappers_cc(calls, library):
 #include "runtime/job/runtime.h"
 #include "runtime/request/accesses.h"
 #include "runtime/request/passthrough.h"
+#include "runtime/request/windows.h"
 #include "runtime/start/all_in_call.h"
 #include "runtime/start/blocking.h"
 #include "runtime/start/initialise.h"

@@ -57,6 +57,7 @@ complete -c weft -n '__weft_in weft run' -l engine -d 'Says who carries out the 
 complete -c weft -n '__weft_in weft run' -l placement -d 'Says on which core the thread of each rank runs' -a 'bind numa odd-even pack: list:' -x
 complete -c weft -n '__weft_in weft run' -l backoff -d 'Says what the thread does after a poll that found nothing' -a 'yield spin sleep: baton quiet' -x
 complete -c weft -n '__weft_in weft run' -l transfers -d 'Lets the thread bring forward the program'\''s own messages, too, while the program computes' -a 'auto off 64 1' -x
+complete -c weft -n '__weft_in weft run' -l windows -d 'Says to which windows (MPI_Win) of the program the thread gives time while the program computes' -a 'active passive' -x
 complete -c weft -n '__weft_in weft run' -l split -d 'Says how many levels of a tree of messages, those next to its leaves, run on the cores of the program, in the call that starts the collective or waits for it, while the threads carry out the others on theirs' -a 'auto 0 1 2 3' -x
 complete -c weft -n '__weft_in weft run' -l blocking -d 'Carries out all blocking collectives by Weft'\''s schedules'
 complete -c weft -n '__weft_in weft run' -l reproducible -d 'Makes reductions come out the same to the last bit, however the ranks are spread over nodes'

@@ -217,6 +217,11 @@ Result<std::int64_t> parse_transfers(std::string_view text) {
                in_quotes(text)};
 }
 
+Result<bool> parse_windows(std::string_view text) {
+  if (text == "active" || text == "passive") return text == "passive";
+  return unknown("windows", text, kWindowsChoices);
+}
+
 // Variable XDG_CACHE_HOME: the user's cache directory, whose file weft/plans keeps measured plans.
 std::string default_plan_cache() {
   const char* cache = std::getenv("XDG_CACHE_HOME");

@@ -27,6 +27,7 @@ inline constexpr const char* kLearnChoices = "on, use, off";
 inline constexpr const char* kXpmemChoices = "auto, off, /PATH";
 inline constexpr const char* kOneCopyChoices = "auto, on, off";
 inline constexpr const char* kTransfersChoices = "auto, off, 64KiB, 1MiB";
+inline constexpr const char* kWindowsChoices = "active, passive";
 
 enum class Engine : std::uint8_t { native, assist, function, thread, tcc, agent, automatic };
 inline constexpr int kEngines = 7;
@@ -88,6 +89,9 @@ inline constexpr std::int64_t kNoTransfers = std::numeric_limits<std::int64_t>::
 // size in bytes of transfers that the progress thread progresses; kNoTransfers for "off".
 Result<std::int64_t> parse_transfers(std::string_view text);
 
+// Returns whether the progress thread polls for accesses of which their target is not told.
+Result<bool> parse_windows(std::string_view text);
+
 // Parses a share such as 1, 0.5 or 2%; returns percent, at most 100.
 Result<double> parse_percent(std::string_view text, const std::string& what);
 
@@ -115,6 +119,9 @@ struct Config {
   // transfers of at least this size while the application computes (runtime/request/transfers.h).
   static constexpr std::int64_t kLargeTransfer = 128 * 1024;
   std::int64_t least_transfer_bytes = kLargeTransfer;
+  // WEFT_WINDOWS: the progress thread also polls for accesses to windows that other ranks may lock
+  // (runtime/request/windows.h).
+  bool passive_windows = false;
   // WEFT_SPLIT: the number of a tree's levels that application threads inside MPI calls advance
   // (coll/split_tree.h). kByModel: the cost model of the split tree decides.
   static constexpr int kByModel = -1;

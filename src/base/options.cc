@@ -145,6 +145,14 @@ constexpr Option kOptions[] = {
      [](Text text, Config& config) {
        return put(parse_transfers(text), config.least_transfer_bytes);
      }},
+    {Group::engine, "--windows", "W", kWindowsChoices, "active", "WEFT_WINDOWS", nullptr,
+     "Says to which windows (MPI_Win) of the program the thread gives time while the program "
+     "computes: those that their rank has opened by MPI_Win_post or MPI_Win_fence, from the SIZE "
+     "of --transfers on (active), or also those that other ranks may lock (passive).",
+     [](Text text, Config& config) { return put(parse_windows(text), config.passive_windows); },
+     [](const Config& config) {
+       return fact("--windows", config.passive_windows ? "passive" : "active");
+     }},
     {Group::engine, "--split", "S", kSplitChoices, "auto", "WEFT_SPLIT", nullptr,
      "Selects how many levels of a tree, counted from its leaves, run on the program's cores, "
      "inside the call that starts or completes the collective; the progress threads carry out the "

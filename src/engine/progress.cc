@@ -262,9 +262,10 @@ void Progress::wake_thread() {
   sleeper_.wake_from(Asleep::dozing, [&] { return thread_has_work(); });
 }
 
-void Progress::leave_transfers(int change, std::uint32_t started, std::uint32_t opened,
-                               int exposed) {
+void Progress::leave_transfers(int change, std::uint32_t started, std::uint32_t opened, int exposed,
+                               int answered) {
   exposed_.fetch_add(exposed, std::memory_order_relaxed);
+  answered_.fetch_add(answered, std::memory_order_relaxed);
   transfers_started_.fetch_add(started, std::memory_order_relaxed);
   transfers_opened_.fetch_add(opened, std::memory_order_relaxed);
   transfers_.fetch_add(change);
@@ -309,7 +310,7 @@ void Progress::thread_main() {
     const Found found = try_advance_all(Who::thread).value_or(Found{.hides_rounds = true});
     const int transfers = transfers_.load();
     if (transfers > 0 && waiting_.is_look_due(now_ns(), transfers, transfers_started_.load(),
-                                              transfers_opened_.load()))
+                                              transfers_opened_.load(), answered_.load()))
       look_at_transfers();
     observer_.activity(found.progressed ? Activity::working : Activity::polling);
     if (found.progressed)
@@ -322,8 +323,8 @@ void Progress::thread_main() {
 void Progress::rest_without_operations() {
   const int transfers = transfers_.load();
   const std::uint32_t started = transfers_started_.load(), opened = transfers_opened_.load();
-  const Rest rest =
-      waiting_.without_operations(now_ns(), transfers, started, opened, exposed_.load());
+  const Rest rest = waiting_.without_operations(now_ns(), transfers, started, opened,
+                                                exposed_.load(), answered_.load());
   if (rest.calls_others) baton_.call_others();
   const bool dozes = rest.kind == Rest::Kind::doze;
   const bool deeply = !dozes || rest.until_more;
@@ -342,13 +343,15 @@ void Progress::rest_without_operations() {
 
 void Progress::look_at_transfers() {
   observer_.activity(Activity::polling);
-  std::int64_t began_ns = now_ns(), took_ns = 0;
+  const int answered = answered_.load();
+  std::int64_t now = now_ns(), took_ns = 0;
   int calls = 0;
   do {
     observer_.keep_library_going();
-    took_ns = now_ns() - began_ns;
-    began_ns += took_ns;
-  } while (waiting_.look_continues(++calls, took_ns) && inbox_is_empty() && !stopping_.load());
+    took_ns = now_ns() - now;
+    now += took_ns;
+  } while (waiting_.look_continues(++calls, now, took_ns, answered) && inbox_is_empty() &&
+           !stopping_.load());
 }
 
 void Progress::rest_among_operations(std::uint32_t calls_before, bool hides_rounds) {

@@ -138,9 +138,10 @@ class Progress {
   // Adds transfers of the application to those that the progress thread polls for, or removes some
   // if `change` is negative. started: how many of these have just begun. opened: how often the
   // application has just exposed a window to accesses by other ranks. exposed: the change in the
-  // number of exposed windows.
+  // number of exposed windows. answered: the change in the number of windows that other ranks may
+  // lock (AnswerPace).
   void leave_transfers(int change, std::uint32_t started = 0, std::uint32_t opened = 0,
-                       int exposed = 0);
+                       int exposed = 0, int answered = 0);
 
   int under_way() const { return under_way_.load(std::memory_order_relaxed); }
 
@@ -253,6 +254,7 @@ class Progress {
   std::atomic<int> transfers_{0};  // transfers of the application that the progress thread polls
                                    // for
   std::atomic<int> exposed_{0};    // exposed windows; they are part of transfers_
+  std::atomic<int> answered_{0};   // windows that other ranks may lock; they are part of transfers_
   std::atomic<std::uint32_t> transfers_started_{0}, transfers_opened_{0};
   Sleeper<> sleeper_;  // lets the progress thread sleep; the core agent may wake it, too
   std::atomic<bool> stopping_{false};

@@ -43,9 +43,21 @@ Rest Waiting::among_operations(std::int64_t now_ns, bool hides_rounds, bool tran
   return {.kind = Rest::Kind::doze, .ns = ns};
 }
 
+// Returns 0 if there are no transfers, nor were lately.
+std::int64_t Waiting::sleep_for_transfers_ns(std::int64_t now_ns, int transfers,
+                                             std::uint32_t started, std::uint32_t opened,
+                                             int exposed, int answered) {
+  const std::int64_t ns =
+      transfer_pace_.sleep_ns(now_ns, transfers - answered, started, opened, exposed);
+  if (answered == 0) return ns;
+  const std::int64_t to_answer_ns = answer_pace_.sleep_ns(now_ns);
+  return ns == 0 ? to_answer_ns : std::min(ns, to_answer_ns);
+}
+
 Rest Waiting::without_operations(std::int64_t now_ns, int transfers, std::uint32_t started,
-                                 std::uint32_t opened, int exposed) {
-  const std::int64_t ns = transfer_pace_.sleep_ns(now_ns, transfers, started, opened, exposed);
+                                 std::uint32_t opened, int exposed, int answered) {
+  const std::int64_t ns =
+      sleep_for_transfers_ns(now_ns, transfers, started, opened, exposed, answered);
   return {.kind = ns > 0 ? Rest::Kind::doze : Rest::Kind::idle,
           .ns = ns,
           .calls_others = std::exchange(has_news_, false),
@@ -53,10 +65,21 @@ Rest Waiting::without_operations(std::int64_t now_ns, int transfers, std::uint32
 }
 
 bool Waiting::is_look_due(std::int64_t now_ns, int transfers, std::uint32_t started,
-                          std::uint32_t opened) {
+                          std::uint32_t opened, int answered) {
   if (now_ns < next_look_ns_) return false;
-  next_look_ns_ = now_ns + transfer_pace_.sleep_ns(now_ns, transfers, started, opened);
+  next_look_ns_ = now_ns + sleep_for_transfers_ns(now_ns, transfers, started, opened, 0, answered);
   return true;
+}
+
+bool Waiting::look_continues(int calls, std::int64_t now_ns, std::int64_t took_ns, int answered) {
+  if (answered > 0) {
+    const bool continues = answer_pace_.continues(calls, now_ns, took_ns);
+    if (answer_pace_.has_arrived()) transfer_pace_.moved();
+    return continues;
+  }
+  const bool continues = transfer_look_.continues(calls, took_ns);
+  if (continues && calls > 1) transfer_pace_.moved();
+  return continues;
 }
 
 }  // namespace weft

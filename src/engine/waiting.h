@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/config.h"
+#include "engine/answer_pace.h"
 #include "engine/pace.h"
 #include "engine/quiet_pace.h"
 #include "engine/transfer_pace.h"
@@ -53,23 +54,22 @@ class Waiting {
     if (took_ns > kQuickYield_ns) dozes_for_yields_ = kRemembered;
   }
 
-  // Returns what to do while there are no operations. The arguments are those of
-  // TransferPace::sleep_ns().
+  // Returns what to do while there are no operations. answered: how many transfers other ranks may
+  // begin and wait for (AnswerPace). The other arguments are those of TransferPace::sleep_ns().
   Rest without_operations(std::int64_t now_ns, int transfers, std::uint32_t started,
-                          std::uint32_t opened = 0, int exposed = 0);
+                          std::uint32_t opened = 0, int exposed = 0, int answered = 0);
   // Returns whether transfers must be polled now. Is used while there are also operations, since
   // then nobody wakes the thread for new transfers.
   bool is_look_due(std::int64_t now_ns, int transfers, std::uint32_t started,
-                   std::uint32_t opened = 0);
+                   std::uint32_t opened = 0, int answered = 0);
   // Returns whether the library should be called once more. calls: calls so far in succession;
-  // took_ns: duration of the last one.
-  bool look_continues(int calls, std::int64_t took_ns) {
-    const bool continues = transfer_look_.continues(calls, took_ns);
-    if (continues && calls > 1) transfer_pace_.moved();
-    return continues;
-  }
+  // now_ns: end of the last one; took_ns: its duration.
+  bool look_continues(int calls, std::int64_t now_ns, std::int64_t took_ns, int answered = 0);
 
  private:
+  std::int64_t sleep_for_transfers_ns(std::int64_t now_ns, int transfers, std::uint32_t started,
+                                      std::uint32_t opened, int exposed, int answered);
+
   static constexpr std::int64_t kQuickYield_ns = 500'000;
   static constexpr int kRemembered = 256;  // number of dozes until the thread yields again
 
@@ -78,6 +78,7 @@ class Waiting {
   QuietPace quiet_pace_;
   TransferPace transfer_pace_;
   TransferLook transfer_look_;
+  AnswerPace answer_pace_;
   std::int64_t next_look_ns_ = 0;  // time of the next poll for transfers while there are operations
   int dozes_for_yields_ = 0;
   bool has_news_ = false;  // an operation has progressed since the other threads were last woken

@@ -6,7 +6,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +20,7 @@
 #include "runtime/node/shared_buffers.h"
 #include "runtime/request/accesses.h"
 #include "runtime/request/blocking_call.h"
+#include "runtime/request/windows.h"
 #include "runtime/start/all_in_call.h"
 
 namespace weft::interpose {
@@ -80,16 +80,6 @@ Words layout_of(const std::vector<Part>& parts, const std::byte* first) {
   return layout;
 }
 
-// Returns whether a rank may free and unmap the window while another rank's collective still uses
-// it (info key no_locks).
-bool is_freed_without_waiting(MPI_Info info) {
-  char value[8] = "";
-  int found = 0;
-  if (info == handles.info_null) return false;
-  library_calls.Info_get(info, "no_locks", sizeof value - 1, value, &found);
-  return found && value == std::string_view("true");
-}
-
 // Returns a number for a window that is unique on this node. It differs from the numbers of heaps,
 // which are ranks.
 std::int64_t new_number(int world_rank) {
@@ -132,7 +122,8 @@ void get_to_know(MPI_Win window, MPI_Info info, MPI_Comm comm) {
   if (ranks == 1 || !heaps_are_shared(members)) return;
   const auto parts = parts_of(window, ranks);
   const Part span = span_of(parts);
-  const bool usable = span.bytes > 0 && !is_freed_without_waiting(info);
+  // Without locks a rank may free and unmap the window while another rank's collective uses it.
+  const bool usable = span.bytes > 0 && !says_no_locks(info);
   const int own_world_rank = members[static_cast<std::size_t>(rank)];
   const auto number = agree(comm, own_world_rank, usable, layout_of(parts, span.begin));
   if (!number) return;
@@ -150,7 +141,7 @@ int Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm co
   BlockingCall guard(CallId::Win_allocate_shared);
   join_collective(guard, comm);
   const int code = next_calls.Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
-  if (code == MPI_SUCCESS) opened_window(guard, *win, comm);
+  if (code == MPI_SUCCESS) opened_window(guard, *win, comm, info);
   if (code == MPI_SUCCESS && Runtime::active()) get_to_know(*win, info, comm);
   return code;
 }
@@ -161,7 +152,7 @@ int Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_
   BlockingCall guard(CallId::Win_allocate_shared_c);
   join_collective(guard, comm);
   const int code = next_calls.Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
-  if (code == MPI_SUCCESS) opened_window(guard, *win, comm);
+  if (code == MPI_SUCCESS) opened_window(guard, *win, comm, info);
   if (code == MPI_SUCCESS && Runtime::active()) get_to_know(*win, info, comm);
   return code;
 }
@@ -184,7 +175,9 @@ int Win_free(bool nested, MPI_Win* win) {
   const auto number = take_number(window);
   if (number) shared_ranges().set_leaving(*number, true);
   end_all(window);  // another window may get the handle
+  const auto followed = take_window(window);
   const int code = next_calls.Win_free(win);
+  if (followed && code != MPI_SUCCESS) give_window_back(window, *followed);
   if (guard && code == MPI_SUCCESS) freed_window(*guard, window);
   if (!number) return code;
   if (code == MPI_SUCCESS) {

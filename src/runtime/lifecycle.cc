@@ -37,6 +37,7 @@
 #include "runtime/request/requests.h"
 #include "runtime/request/transfers.h"
 #include "runtime/request/watchdog.h"
+#include "runtime/request/windows.h"
 #include "runtime/start/blocking.h"
 #include "runtime/start/start.h"
 #include "runtime/trace_file.h"
@@ -179,9 +180,28 @@ void Lifecycle::take_calls(int rank) {
   active_.store(this, std::memory_order_release);
   blocking_taken.store(wants_blocking() && !native(), std::memory_order_release);
   if (drives_transfers()) least_transfer_bytes.store(config.least_transfer_bytes);
+  if (config.passive_windows) follow_windows(rank);
   if (lets_pass_through()) passthrough_epoch.store(1);
   begin_epoch();
   if (config.watchdog_s > 0) start_watchdog(config.watchdog_s, rank);
+}
+
+// Returns the reason for which windows that other ranks lock cannot be followed; "" if they can.
+// Open MPI walks its list of file accesses without a lock (transfers.h), and windows would keep the
+// thread polling for most of a program's life.
+std::string Lifecycle::why_no_windows() const {
+  if (library == Library::openmpi)
+    return "Open MPI's file accesses tolerate no second thread; run the program under MPICH or "
+           "Intel MPI";
+  if (native()) return "the MPI library carries everything out alone; name another engine";
+  return threads_allowed() ? "" : "no thread may call the MPI library";
+}
+
+void Lifecycle::follow_windows(int rank) {
+  const std::string why = why_no_windows();
+  windows_are_followed.store(why.empty());
+  if (!why.empty() && rank == 0)
+    say("windows that other ranks lock are not looked after (--windows passive): " + why);
 }
 
 // Does work of about 100 us in MPI_Init that the first persistent initialisation would otherwise
@@ -333,7 +353,7 @@ void Lifecycle::report(int rank, int ranks, bool is_kept) {
   LearntReport learnt = Learnt::own().report(trial_budget);
   learnt.is_kept = is_kept;
   summary.report(config, remark(), kLibraryWords[static_cast<std::size_t>(library)],
-                 {Transfers::own().count() + Accesses::own().count(),
+                 {Transfers::own().count() + Accesses::own().count(), Windows::own().count(),
                   one_copy() ? one_copy()->copied_bytes() : 0, progress.ended_by_agent(),
                   several_threads_ ? 1 : 0},
                  learnt, reports_, rank, ranks);
@@ -360,6 +380,7 @@ std::string Lifecycle::remark() const {
 void Lifecycle::nothing_passes_through() {
   passthrough_epoch.store(0);
   least_transfer_bytes.store(kNoTransfers);
+  windows_are_followed.store(false);
   begin_epoch();
 }
 

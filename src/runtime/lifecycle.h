@@ -46,6 +46,9 @@ class Lifecycle final : public Runtime {
   void agree_on_variants();
   void prepare_initialisations(int rank);
   void take_calls(int rank);
+  void follow_windows(int rank);
+  // Returns a reason and what to do; "" if windows can be looked after.
+  std::string why_no_windows() const;
   static void nothing_passes_through();
   static void stand_aside();
   void report(int rank, int ranks, bool is_kept);

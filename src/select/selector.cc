@@ -355,7 +355,8 @@ Result<Config> checked_config() {
 }
 
 bool may_keep_level(const Config& config) {
-  return config.engine == Engine::automatic && config.blocking != Config::Blocking::always;
+  return config.engine == Engine::automatic && config.blocking != Config::Blocking::always &&
+         !config.passive_windows;
 }
 
 bool keeps_level(const Config& config, bool one_node, bool highest_level_asked) {

@@ -32,8 +32,8 @@ Result<Config> checked_config();
 
 // Return whether engine `auto` keeps the thread level that the application requested, inside one
 // node. MPI_THREAD_MULTIPLE makes the libraries' own calls up to several times slower. The level
-// can be kept if the application did not request the highest one, and not all blocking collectives
-// are to be Weft's.
+// can be kept if the application did not request the highest one, not all blocking collectives are
+// to be Weft's, and the thread is not to poll for accesses to windows.
 bool may_keep_level(const Config& config);
 bool keeps_level(const Config& config, bool one_node, bool highest_level_asked);
 

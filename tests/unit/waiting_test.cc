@@ -124,12 +124,25 @@ TEST(Waiting, ALongDozeForAWindowEndsWhereTransfersCome) {
 TEST(Waiting, AWindowInWhichSomethingMovesIsLookedAtSooner) {
   Waiting waiting({BackOff::Kind::yield});
   waiting.without_operations(0, 1, 0, 1, 1);
-  EXPECT_TRUE(waiting.look_continues(1, 5'000));
-  EXPECT_FALSE(waiting.look_continues(2, 300));
+  EXPECT_TRUE(waiting.look_continues(1, 0, 5'000));
+  EXPECT_FALSE(waiting.look_continues(2, 0, 300));
   EXPECT_GT(waiting.without_operations(1'000'000'000, 1, 0, 1, 1).ns, TransferPace::kMost_ns);
-  EXPECT_TRUE(waiting.look_continues(1, 5'000));
-  EXPECT_TRUE(waiting.look_continues(2, 1'500));
+  EXPECT_TRUE(waiting.look_continues(1, 0, 5'000));
+  EXPECT_TRUE(waiting.look_continues(2, 0, 1'500));
   EXPECT_EQ(waiting.without_operations(1'100'000'000, 1, 0, 1, 1).ns, TransferPace::kMost_ns);
+}
+
+// Such as windows that other ranks lock, beside messages of the rank's own.
+TEST(Waiting, TransfersThatOthersWaitForHaveAPaceOfTheirOwn) {
+  Waiting waiting({BackOff::Kind::yield});
+  EXPECT_EQ(waiting.without_operations(1'000'000'000, 1, 0, 1, 0, 1).ns, AnswerPace::kMost_ns);
+  EXPECT_EQ(waiting.without_operations(2'000'000'000, 2, 1, 1, 0, 1).ns, TransferPace::kLeast_ns);
+  EXPECT_EQ(waiting.without_operations(3'000'000'000, 2, 1, 1, 0, 1).ns, TransferPace::kMost_ns);
+  EXPECT_EQ(waiting.without_operations(4'000'000'000, 1, 1, 1, 0, 1).kind, Kind::doze);
+  EXPECT_TRUE(waiting.look_continues(1, 5'000'000'000, 5'000, 1));
+  EXPECT_TRUE(waiting.look_continues(2, 5'000'000'000, 300, 1));
+  EXPECT_TRUE(waiting.look_continues(3, 5'000'000'000, 3'000, 1));
+  EXPECT_EQ(waiting.without_operations(5'000'001'000, 1, 1, 1, 0, 1).ns, AnswerPace::kLeast_ns);
 }
 
 }  // namespace

@@ -72,6 +72,7 @@ class Summary:
     ranks: Optional[int] = None
     transfers: int = 0  # the program's own messages that Weft looked after
     one_copy_bytes: int = 0
+    windows: int = 0  # that Weft looked after, since other ranks may lock them
 
     @classmethod
     def of_jobs(cls, jobs: Sequence[Summary]) -> Summary:
@@ -83,13 +84,17 @@ class Summary:
             max((job.ranks for job in jobs if job.ranks is not None), default=None),
             sum(job.transfers for job in jobs),
             sum(job.one_copy_bytes for job in jobs),
+            sum(job.windows for job in jobs),
         )
 
     @property
     def idle(self) -> bool:
         """Weft has carried out nothing of the program's."""
         return not (
-            self.transfers or self.one_copy_bytes or any(call.handled for call in self.calls)
+            self.transfers
+            or self.one_copy_bytes
+            or self.windows
+            or any(call.handled for call in self.calls)
         )
 
 

@@ -11,6 +11,7 @@
 #include "runtime/job/runtime.h"
 #include "runtime/request/accesses.h"
 #include "runtime/request/passthrough.h"
+#include "runtime/request/windows.h"
 #include "runtime/start/all_in_call.h"
 #include "runtime/start/blocking.h"
 #include "runtime/start/initialise.h"
@@ -11396,7 +11397,7 @@ static int Win_allocate(bool nested, MPI_Aint size, int disp_unit, MPI_Info info
   BlockingCall guard(CallId::Win_allocate);
   join_collective(guard, comm);
   const int code = next(size, disp_unit, info, comm, baseptr, win);
-  if (code == MPI_SUCCESS) opened_window(guard, *win, comm);
+  if (code == MPI_SUCCESS) opened_window(guard, *win, comm, info);
   return code;
 }
 WEFT_WRAPPER int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
@@ -11418,7 +11419,7 @@ static int Win_allocate_c(bool nested, MPI_Aint size, MPI_Aint disp_unit, MPI_In
   BlockingCall guard(CallId::Win_allocate_c);
   join_collective(guard, comm);
   const int code = next(size, disp_unit, info, comm, baseptr, win);
-  if (code == MPI_SUCCESS) opened_window(guard, *win, comm);
+  if (code == MPI_SUCCESS) opened_window(guard, *win, comm, info);
   return code;
 }
 WEFT_WRAPPER int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
@@ -11492,7 +11493,7 @@ static int Win_create(bool nested, void* base, MPI_Aint size, int disp_unit, MPI
   BlockingCall guard(CallId::Win_create);
   join_collective(guard, comm);
   const int code = next(base, size, disp_unit, info, comm, win);
-  if (code == MPI_SUCCESS) opened_window(guard, *win, comm);
+  if (code == MPI_SUCCESS) opened_window(guard, *win, comm, info);
   return code;
 }
 WEFT_WRAPPER int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info,
@@ -11514,7 +11515,7 @@ static int Win_create_c(bool nested, void* base, MPI_Aint size, MPI_Aint disp_un
   BlockingCall guard(CallId::Win_create_c);
   join_collective(guard, comm);
   const int code = next(base, size, disp_unit, info, comm, win);
-  if (code == MPI_SUCCESS) opened_window(guard, *win, comm);
+  if (code == MPI_SUCCESS) opened_window(guard, *win, comm, info);
   return code;
 }
 WEFT_WRAPPER int MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
@@ -11535,7 +11536,7 @@ static int Win_create_dynamic(bool nested, MPI_Info info, MPI_Comm comm, MPI_Win
   BlockingCall guard(CallId::Win_create_dynamic);
   join_collective(guard, comm);
   const int code = next(info, comm, win);
-  if (code == MPI_SUCCESS) opened_window(guard, *win, comm);
+  if (code == MPI_SUCCESS) opened_window(guard, *win, comm, info);
   return code;
 }
 WEFT_WRAPPER int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
@@ -11553,6 +11554,7 @@ static int Win_fence(bool nested, int assertion, MPI_Win win) {
   BlockingCall guard(CallId::Win_fence);
   join_collective_of_window(guard, win);
   end_all(win);
+  window_used(win, WindowUse::active);
   const int code = next(assertion, win);
   if (code == MPI_SUCCESS) begin_fence_epoch(assertion, win);
   return code;
@@ -11647,6 +11649,7 @@ static int Win_lock(bool nested, int lock_type, int rank, int assertion, MPI_Win
   const auto next = bound(next_calls.Win_lock, CallId::Win_lock);
   if (nested) return next(lock_type, rank, assertion, win);
   BlockingCall guard(CallId::Win_lock);
+  window_used(win, WindowUse::passive);
   return next(lock_type, rank, assertion, win);
 }
 WEFT_WRAPPER int MPI_Win_lock(int lock_type, int rank, int assertion, MPI_Win win) {
@@ -11662,6 +11665,7 @@ static int Win_lock_all(bool nested, int assertion, MPI_Win win) {
   const auto next = bound(next_calls.Win_lock_all, CallId::Win_lock_all);
   if (nested) return next(assertion, win);
   BlockingCall guard(CallId::Win_lock_all);
+  window_used(win, WindowUse::passive);
   return next(assertion, win);
 }
 WEFT_WRAPPER int MPI_Win_lock_all(int assertion, MPI_Win win) {
@@ -11677,6 +11681,7 @@ static int Win_post(bool nested, MPI_Group group, int assertion, MPI_Win win) {
   const auto next = bound(next_calls.Win_post, CallId::Win_post);
   if (nested) return next(group, assertion, win);
   BlockingCall guard(CallId::Win_post);
+  window_used(win, WindowUse::active);
   const int code = next(group, assertion, win);
   if (code == MPI_SUCCESS) begin_exposure(win);
   return code;
@@ -11710,6 +11715,7 @@ static int Win_start(bool nested, MPI_Group group, int assertion, MPI_Win win) {
   const auto next = bound(next_calls.Win_start, CallId::Win_start);
   if (nested) return next(group, assertion, win);
   BlockingCall guard(CallId::Win_start);
+  window_used(win, WindowUse::active);
   return next(group, assertion, win);
 }
 WEFT_WRAPPER int MPI_Win_start(MPI_Group group, int assertion, MPI_Win win) {

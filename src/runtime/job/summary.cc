@@ -167,6 +167,12 @@ std::string transfers_line(std::int64_t transfers, std::int64_t least_bytes) {
          data_words(least_bytes) + " on: " + std::to_string(transfers) + "\n";
 }
 
+std::string windows_line(std::int64_t windows) {
+  if (windows == 0) return "";
+  return "  windows that Weft's thread looked after, since other ranks may lock them: " +
+         std::to_string(windows) + " on all ranks\n";
+}
+
 std::string one_copy_line(std::int64_t bytes) {
   if (bytes == 0) return "";
   return "  data that the system copied once, in place of two copies: " + data_words(bytes) + "\n";
@@ -293,9 +299,9 @@ void write_json(const std::string& file_name, const Config& config, const char* 
                 engine_name(config.engine), seconds);
   file.add(line);
   std::snprintf(line, sizeof line,
-                "\"transfers\":%lld,\"one_copy_bytes\":%lld,\"left_to_agent\":%lld,"
-                "\"ended_by_agent\":%lld,",
-                static_cast<long long>(counted.transfers),
+                "\"transfers\":%lld,\"windows\":%lld,\"one_copy_bytes\":%lld,"
+                "\"left_to_agent\":%lld,\"ended_by_agent\":%lld,",
+                static_cast<long long>(counted.transfers), static_cast<long long>(counted.windows),
                 static_cast<long long>(counted.one_copy_bytes),
                 static_cast<long long>(counted.left_to_agent),
                 static_cast<long long>(counted.ended_by_agent));
@@ -402,6 +408,7 @@ void Summary::report(const Config& config, const std::string& remark, const char
   text += text_of(learnt, seconds);
   text += agents_line(config.engine, counted, totals);
   text += transfers_line(counted.transfers, config.least_transfer_bytes);
+  text += windows_line(counted.windows);
   text += one_copy_line(counted.one_copy_bytes);
   text.pop_back();
   say(text);

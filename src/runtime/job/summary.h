@@ -81,6 +81,7 @@ class Summary {
   // Further counts of this rank; rank 0 adds them up.
   struct Counted {
     std::int64_t transfers = 0;
+    std::int64_t windows = 0;  // that others may lock
     std::int64_t one_copy_bytes = 0;
     std::int64_t ended_by_agent = 0;
     std::int64_t ranks_with_threads = 0;  // 1 on a rank whose application may call MPI from several

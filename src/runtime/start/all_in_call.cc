@@ -13,6 +13,7 @@
 #include "runtime/comm/communicators.h"
 #include "runtime/job/runtime.h"
 #include "runtime/request/incomplete.h"
+#include "runtime/request/windows.h"
 #include "runtime/start/deferred.h"
 
 namespace weft {
@@ -94,8 +95,9 @@ void closed_file(const BlockingCall& call, MPI_File file) {
   if (call.must_not_block()) files().remove(file);
 }
 
-void opened_window(const BlockingCall& call, MPI_Win window, MPI_Comm comm) {
+void opened_window(const BlockingCall& call, MPI_Win window, MPI_Comm comm, MPI_Info info) {
   if (call.must_not_block()) windows().add(window, comm);
+  window_made(window, info);
 }
 
 void freed_window(const BlockingCall& call, MPI_Win window) {

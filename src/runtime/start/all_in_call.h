@@ -21,7 +21,7 @@ void join_collective_of_window(BlockingCall& call, MPI_Win window);
 // other, and forget it when the file is closed or the window is freed.
 void opened_file(const BlockingCall& call, MPI_File file, MPI_Comm comm);
 void closed_file(const BlockingCall& call, MPI_File file);
-void opened_window(const BlockingCall& call, MPI_Win window, MPI_Comm comm);
+void opened_window(const BlockingCall& call, MPI_Win window, MPI_Comm comm, MPI_Info info);
 void freed_window(const BlockingCall& call, MPI_Win window);
 
 }  // namespace weft
