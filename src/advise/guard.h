@@ -90,20 +90,20 @@ inline bool nobody_looks() {
 void enter_mpi();
 void leave_mpi();
 // Pairs enter_mpi() with leave_mpi() for a call that may be left by a jump or an exception.
-class InMpi final : public Duty {
+class InMpi final : public Cleanup {
  public:
   constexpr InMpi() = default;
   void begin() {
     enter_mpi();
-    Duty::begin();
+    Cleanup::begin();
   }
   void end() {
-    Duty::end();
+    Cleanup::end();
     leave_mpi();
   }
 
  private:
-  void fulfil() override { leave_mpi(); }
+  void clean_up() override { leave_mpi(); }
 };
 inline constinit thread_local InMpi in_mpi __attribute__((tls_model("initial-exec")));
 

@@ -16,21 +16,21 @@ void waits_begin(const char* directory, int rank, int ranks);
 bool wait_begins(CallId call, Called called);
 void wait_ends();
 // Ends the publication of a call even if the call is left by a jump or an exception.
-class Published final : public Duty {
+class Published final : public Cleanup {
  public:
   constexpr Published() = default;
   bool begin(CallId call, Called called) {
     if (!wait_begins(call, called)) return false;
-    Duty::begin();
+    Cleanup::begin();
     return true;
   }
   void end() {
-    Duty::end();
+    Cleanup::end();
     wait_ends();
   }
 
  private:
-  void fulfil() override { wait_ends(); }
+  void clean_up() override { wait_ends(); }
 };
 inline constinit thread_local Published published __attribute__((tls_model("initial-exec")));
 // polls() records a test that found nothing complete; got_on() records a completion or a new

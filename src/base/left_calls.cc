@@ -18,16 +18,16 @@ constinit thread_local const void* outermost_call __attribute__((tls_model("init
 
 namespace {
 
-constinit thread_local Duty* last_duty __attribute__((tls_model("initial-exec"))) = nullptr;
+constinit thread_local Cleanup* last_cleanup __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// The last duty (left_calls.h) of the calls around the innermost OutsideCalls object; nullptr if
-// there is none.
-constinit thread_local const Duty* floor_of_duties __attribute__((tls_model("initial-exec"))) =
+// The last clean-up (left_calls.h) of the calls around the innermost OutsideCalls object; nullptr
+// if there is none.
+constinit thread_local const Cleanup* floor_of_cleanups __attribute__((tls_model("initial-exec"))) =
     nullptr;
 
 constinit thread_local bool awaits_end __attribute__((tls_model("initial-exec"))) = false;
 
-// Makes the end of this thread fulfil its duties. Uses a thread-specific key, because the
+// Makes the end of this thread run its clean-ups. Uses a thread-specific key, because the
 // destructor of a thread_local object would also run when the process exits, which a call may
 // cause.
 [[gnu::noinline]] void await_thread_end() {
@@ -35,7 +35,7 @@ constinit thread_local bool awaits_end __attribute__((tls_model("initial-exec"))
     pthread_key_t made{};
     pthread_key_create(&made, [](void*) {
       awaits_end = false;
-      fulfil_duties(nullptr);
+      run_cleanups(nullptr);
     });
     return made;
   }();
@@ -78,39 +78,39 @@ bool outer_call_is_active(const void* frame_end) {
       return true;
   }
   this_thread = {};
-  fulfil_duties(floor_of_duties);
+  run_cleanups(floor_of_cleanups);
   return false;
 }
 
 OutsideCalls::OutsideCalls()
     : thread_(std::exchange(this_thread, {})),
       outermost_(outermost_call),
-      floor_(std::exchange(floor_of_duties, last_duty)) {}
+      floor_(std::exchange(floor_of_cleanups, last_cleanup)) {}
 
 OutsideCalls::~OutsideCalls() {
   this_thread = thread_;
   outermost_call = outermost_;
-  floor_of_duties = floor_;
+  floor_of_cleanups = floor_;
 }
 
-void Duty::begin() {
+void Cleanup::begin() {
   if (!awaits_end) [[unlikely]]
     await_thread_end();
-  before_ = last_duty;
-  last_duty = this;
+  before_ = last_cleanup;
+  last_cleanup = this;
 }
 
-void Duty::end() {
-  if (last_duty != this) [[unlikely]]
-    fulfil_duties(this);
-  last_duty = before_;
+void Cleanup::end() {
+  if (last_cleanup != this) [[unlikely]]
+    run_cleanups(this);
+  last_cleanup = before_;
 }
 
-void fulfil_duties(const Duty* until) {
-  while (last_duty && last_duty != until) {
-    Duty* const left = last_duty;
+void run_cleanups(const Cleanup* until) {
+  while (last_cleanup && last_cleanup != until) {
+    Cleanup* const left = last_cleanup;
     left->end();
-    left->fulfil();
+    left->clean_up();
   }
 }
 

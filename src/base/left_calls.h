@@ -1,9 +1,9 @@
 // Handles calls that never return, because an error handler, attribute callback or reduction
 // operator of the application throws an exception, jumps (longjmp) or ends its thread, or because
 // the thread is cancelled. Weft treats all of these as a jump, in which the destructors of its
-// frames do not run (personality.cc). An action that a call must undo in any case is a Duty, an
+// frames do not run (personality.cc). An action that a call must undo in any case is a Cleanup, an
 // object that does not lie on the stack. The next call of the thread, or the end of the thread,
-// fulfils the duties of a call that has been left. Destructors would not do: a jump runs none, and
+// runs the clean-ups of a call that has been left. Destructors would not do: a jump runs none, and
 // a thread may be cancelled at any instruction, for which C++ ends the program.
 #pragma once
 
@@ -19,7 +19,7 @@ extern constinit thread_local const void* outermost_call __attribute__((tls_mode
 
 // Returns whether the thread is still inside the outer call. Is called when a call begins on a
 // thread that is inside a call, or whose last call may never have returned. If the outer call has
-// been left, fulfils its duties; the thread then counts as outside all calls.
+// been left, runs its clean-ups; the thread then counts as outside all calls.
 bool outer_call_is_active(const void* frame_end);
 
 // Notes that a jump or an exception leaves frames of this thread. to: the stack address at which
@@ -40,8 +40,8 @@ bool is_on_stack(const void* frame_end);
 }
 
 // Makes the thread count as outside all calls while this object lives, for application code that is
-// called from inside a call: MPI calls in it are outermost. The duties of the surrounding calls are
-// kept.
+// called from inside a call: MPI calls in it are outermost. The clean-ups of the surrounding calls
+// are kept.
 class OutsideCalls {
  public:
   OutsideCalls();
@@ -52,48 +52,48 @@ class OutsideCalls {
  private:
   const ThisThread thread_;
   const void* const outermost_;
-  const class Duty* const floor_;
+  const class Cleanup* const floor_;
 };
 
-class Duty {
+class Cleanup {
  public:
-  constexpr Duty() = default;
-  Duty(const Duty&) = delete;
-  Duty& operator=(const Duty&) = delete;
+  constexpr Cleanup() = default;
+  Cleanup(const Cleanup&) = delete;
+  Cleanup& operator=(const Cleanup&) = delete;
 
-  // begin() makes this object a duty of the calling thread, which is fulfilled unless end() is
-  // called. Duties of a thread must end in the reverse order of their beginning. end() first
-  // fulfils later duties that have not ended, because their calls have been left.
+  // begin() makes this object a clean-up of the calling thread, which runs unless end() is
+  // called. Clean-ups of a thread must end in the reverse order of their beginning. end() first
+  // runs later clean-ups that have not ended, because their calls have been left.
   void begin();
   void end();
 
  protected:
-  ~Duty() = default;
+  ~Cleanup() = default;
 
  private:
-  friend void fulfil_duties(const Duty* until);
-  virtual void fulfil() = 0;  // does what the duty consists of; is called once the duty has been
-                              // removed from the list
+  friend void run_cleanups(const Cleanup* until);
+  virtual void clean_up() = 0;  // does the work; is called once the clean-up has been
+                                // removed from the list
 
-  Duty* before_ = nullptr;
+  Cleanup* before_ = nullptr;
 };
 
-// Fulfils the duties of this thread that began after `until`; all of them if `until` is nullptr.
-void fulfil_duties(const Duty* until);
+// Runs the clean-ups of this thread that began after `until`; all of them if `until` is nullptr.
+void run_cleanups(const Cleanup* until);
 
-// Lasting: holds an optional object. Its destructor runs even if the call that holds it never
+// LongjmpSafe: holds an optional object. Its destructor runs even if the call that holds it never
 // returns, though later: at the next call of the thread, or at the thread's end.
 template <class T>
-class Lasting {
+class LongjmpSafe {
  public:
-  Lasting() = default;
+  LongjmpSafe() = default;
   template <class First, class... More>
-  explicit Lasting(First&& first, More&&... more) {
+  explicit LongjmpSafe(First&& first, More&&... more) {
     begin(std::forward<First>(first), std::forward<More>(more)...);
   }
-  ~Lasting() { end(); }
-  Lasting(const Lasting&) = delete;
-  Lasting& operator=(const Lasting&) = delete;
+  ~LongjmpSafe() { end(); }
+  LongjmpSafe(const LongjmpSafe&) = delete;
+  LongjmpSafe& operator=(const LongjmpSafe&) = delete;
 
   // Constructs the object; there must be none yet.
   template <class... Arguments>
@@ -111,10 +111,10 @@ class Lasting {
   T* operator->() { return &kept_->object; }
 
  private:
-  struct Kept final : Duty {
+  struct Kept final : Cleanup {
     template <class... Arguments>
     explicit Kept(Arguments&&... arguments) : object(std::forward<Arguments>(arguments)...) {}
-    void fulfil() override { delete this; }
+    void clean_up() override { delete this; }
     T object;
   };
   Kept* kept_ = nullptr;

@@ -13,7 +13,7 @@ namespace weft {
 // Describes the steps of an operation that are left, as declared in mailbox.h. Also returns nullopt
 // if floating-point exceptions raise signals in the rank, since its own process must receive these.
 std::optional<Work> work_of(const Schedule& schedule, const Operands& operands,
-                            const NodeTurn& turn, const Operation::Rest& rest) {
+                            const NodeBufferUse& turn, const Operation::Rest& rest) {
   NodeBuffers* const node_buffers = turn.node_buffers();
   const auto memory =
       node_buffers ? known_segments().place_of(node_buffers->memory()) : std::nullopt;

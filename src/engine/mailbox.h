@@ -40,7 +40,7 @@ struct Work {
   KnownSegments::Place memory;
   int node_rank = 0, ranks = 0;
   std::int64_t buffer_bytes = 0;
-  NodeTurn turn;
+  NodeBufferUse turn;
   // Indexed by Buffer: an address in the rank's process, or the offset in the memory of the node
   // buffers.
   std::array<std::uintptr_t, kBuffers> base{};
@@ -50,7 +50,7 @@ struct Work {
 // its use of the node buffers. Returns nullopt if only the operation's own rank can carry out these
 // steps.
 std::optional<Work> work_of(const Schedule& schedule, const Operands& operands,
-                            const NodeTurn& turn, const Operation::Rest& rest);
+                            const NodeBufferUse& turn, const Operation::Rest& rest);
 
 struct alignas(64) Command {
   enum class State : std::uint32_t {

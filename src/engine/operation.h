@@ -17,7 +17,7 @@ class Operation {
  public:
   // operands, turn: the buffers, and the use of the node buffers, that the Execution gets.
   Operation(std::shared_ptr<const Schedule> schedule, Transport& transport,
-            const Operands* operands = nullptr, const NodeTurn* turn = nullptr)
+            const Operands* operands = nullptr, const NodeBufferUse* turn = nullptr)
       : schedule_(std::move(schedule)),
         execution_(*schedule_, &transport, operands, turn),
         under_way_(schedule_.get()) {}

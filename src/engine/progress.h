@@ -225,12 +225,12 @@ class Progress {
 
   // Ends an advance whose thread never returns from the application's reduction operator and still
   // holds advancing_ (base/left_calls.h).
-  class Advancing final : public Duty {
+  class Advancing final : public Cleanup {
    public:
     explicit Advancing(Progress& progress) : progress_(progress) {}
 
    private:
-    void fulfil() override { progress_.advance_was_left(); }
+    void clean_up() override { progress_.advance_was_left(); }
     Progress& progress_;
   };
 
@@ -271,7 +271,7 @@ class Progress {
 template <class Complete, class Sleep>
 [[gnu::noinline]] void Progress::drive_until(Complete complete, Sleep sleep) {
   constexpr int kPollsOnOwnCore = 64, kPollsOnSharedCore = 2, kPollsPerCall = 16;
-  Lasting<Helping> helping(*this);
+  LongjmpSafe<Helping> helping(*this);
   poll_library_if_due();
   for (int polls = 0; !complete(); ++polls) {
     if (polls % kPollsPerCall == kPollsPerCall - 1) observer_.keep_library_going();

@@ -1,5 +1,5 @@
-// Implements RemoteProgram. It carries out a program as AloneCall does, except that some buffers
-// lie in another process.
+// Implements RemoteProgram. It carries out a program as SharedMemoryCall does, except that some
+// buffers lie in another process.
 #include "engine/remote_program.h"
 
 #include <unistd.h>
@@ -58,8 +58,8 @@ RemoteProgram::State RemoteProgram::progress(const std::atomic<std::uint32_t>& w
     } else if (one->kind == Instruction::Kind::wait) {
       const auto seen = turn_.look_for(one->node_rank, signals_before_ + one->value, 1);
       // If the ranks have called different collectives, the rank itself must detect and report it.
-      if (seen != NodeTurn::Seen::yes)
-        return seen == NodeTurn::Seen::no ? State::blocked : State::unable;
+      if (seen != NodeBufferUse::Seen::yes)
+        return seen == NodeBufferUse::Seen::no ? State::blocked : State::unable;
     } else if (one->kind == Instruction::Kind::end) {
       turn_.end(synchronizing_);
       return State::over;

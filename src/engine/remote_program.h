@@ -57,7 +57,7 @@ class RemoteProgram {
 
   std::shared_ptr<Segment> segment_;
   std::optional<NodeBuffers> node_buffers_;
-  NodeTurn turn_;
+  NodeBufferUse turn_;
   bool is_own_ = false;  // the program's rank belongs to this process
   std::optional<OtherProcess> process_;
   std::array<std::uintptr_t, kBuffers> base_{};

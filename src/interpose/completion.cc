@@ -11,7 +11,7 @@
 #include "interpose/generalised.h"
 #include "interpose/generated/bodies.h"
 #include "interpose/hooks.h"
-#include "interpose/persistent_alone.h"
+#include "interpose/single_persistent.h"
 #include "library/generated/library_calls.h"
 #include "library/generated/next_calls.h"
 #include "library/handles.h"
@@ -51,7 +51,7 @@ class LibraryWaits {
   }
 
  private:
-  Lasting<Progress::Blocked> blocked_;
+  LongjmpSafe<Progress::Blocked> blocked_;
 };
 
 // Completion: a completion call on requests of Weft and of the library, and null requests. Weft's
@@ -300,7 +300,7 @@ bool wait_for_persistent(Runtime& runtime, int count, MPI_Request* requests, MPI
   if (count <= 0 || runtime.observing()) return false;
   const std::span<MPI_Request> all(requests, static_cast<std::size_t>(count));
   const auto at = [&](MPI_Request request) {
-    return PersistentAlone(runtime, CallId::Waitall, request);
+    return SinglePersistent(runtime, CallId::Waitall, request);
   };
   if (!std::all_of(all.begin(), all.end(), [&](MPI_Request one) { return bool{at(one)}; }))
     return false;
@@ -314,7 +314,7 @@ bool wait_for_persistent(Runtime& runtime, int count, MPI_Request* requests, MPI
 
 // Waits for a request of any kind, including the library's.
 [[gnu::noinline]] int wait_for_any(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
-  Lasting<Completion> completion(runtime, CallId::Wait, 1, request);
+  LongjmpSafe<Completion> completion(runtime, CallId::Wait, 1, request);
   completion->drive_to_end();
   const auto wait = [&] {
     const LibraryWaits waits(&runtime);
@@ -347,7 +347,7 @@ int wait(MPI_Request* request, MPI_Status* status) {
     const LibraryWaits waits(Runtime::active());
     return next_calls.Wait(request, status);
   }
-  if (PersistentAlone persistent(*runtime, CallId::Wait, *request); persistent) {
+  if (SinglePersistent persistent(*runtime, CallId::Wait, *request); persistent) {
     persistent.drive_to_end();
     return persistent.complete(status);
   }
@@ -374,7 +374,7 @@ int wait_all(int count, MPI_Request* requests, MPI_Status* statuses) {
     return next_calls.Waitall(count, requests, statuses);
   }
   if (wait_for_persistent(*runtime, count, requests, statuses)) return MPI_SUCCESS;
-  Lasting<Completion> completion(*runtime, CallId::Waitall, count, requests);
+  LongjmpSafe<Completion> completion(*runtime, CallId::Waitall, count, requests);
   completion->drive_to_end();
   const auto wait = [&] {
     const LibraryWaits waits(runtime);
@@ -391,7 +391,7 @@ int wait_any(int count, MPI_Request* requests, int* index, MPI_Status* status) {
     const LibraryWaits waits(Runtime::active());
     return next_calls.Waitany(count, requests, index, status);
   }
-  Lasting<Completion> completion(*runtime, CallId::Waitany, count, requests);
+  LongjmpSafe<Completion> completion(*runtime, CallId::Waitany, count, requests);
   const int code = completion->drive_until_flag(
       [&](int* flag) { return completion->test_any(index, flag, status); });
   return completion->finish_single(code, *index);
@@ -405,7 +405,7 @@ int wait_some(int count, MPI_Request* requests, int* completed, int* indices,
     const LibraryWaits waits(Runtime::active());
     return next_calls.Waitsome(count, requests, completed, indices, statuses);
   }
-  Lasting<Completion> completion(*runtime, CallId::Waitsome, count, requests);
+  LongjmpSafe<Completion> completion(*runtime, CallId::Waitsome, count, requests);
   const int code = completion->drive_until_flag([&](int* flag) {
     const int tested = completion->test_some(completed, indices, statuses);
     *flag = *completed != 0;  // true, too, if no request is active: MPI_UNDEFINED
@@ -420,12 +420,12 @@ int test(MPI_Request* request, int* flag, MPI_Status* status) {
     return InlineCall::own().test(*runtime, request, flag, status);
   runtime = involved();
   if (!runtime) return next_calls.Test(request, flag, status);
-  if (PersistentAlone persistent(*runtime, CallId::Test, *request); persistent) {
+  if (SinglePersistent persistent(*runtime, CallId::Test, *request); persistent) {
     *flag = persistent.test();
     return *flag ? persistent.complete(status) : MPI_SUCCESS;
   }
   runtime->progress.poll_in_test_call();
-  Lasting<Completion> completion(*runtime, CallId::Test, 1, request);
+  LongjmpSafe<Completion> completion(*runtime, CallId::Test, 1, request);
   const int code = next_calls.Test(completion->for_library(), flag, status);
   return completion->finish_single(code, *flag ? 0 : MPI_UNDEFINED);
 }
@@ -433,7 +433,7 @@ int test(MPI_Request* request, int* flag, MPI_Status* status) {
 int test_all(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
   Runtime* runtime = involved();
   if (!runtime) return next_calls.Testall(count, requests, flag, statuses);
-  Lasting<Completion> completion(*runtime, CallId::Testall, count, requests);
+  LongjmpSafe<Completion> completion(*runtime, CallId::Testall, count, requests);
   runtime->progress.poll_in_test_call();
   *flag = 0;
   if (completion->persistent_pending())
@@ -445,7 +445,7 @@ int test_all(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) 
 int test_any(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
   Runtime* runtime = involved();
   if (!runtime) return next_calls.Testany(count, requests, index, flag, status);
-  Lasting<Completion> completion(*runtime, CallId::Testany, count, requests);
+  LongjmpSafe<Completion> completion(*runtime, CallId::Testany, count, requests);
   runtime->progress.poll_in_test_call();
   const int code = completion->test_any(index, flag, status);
   return completion->finish_single(code, *flag ? *index : MPI_UNDEFINED);
@@ -455,7 +455,7 @@ int test_some(int count, MPI_Request* requests, int* completed, int* indices,
               MPI_Status* statuses) {
   Runtime* runtime = involved();
   if (!runtime) return next_calls.Testsome(count, requests, completed, indices, statuses);
-  Lasting<Completion> completion(*runtime, CallId::Testsome, count, requests);
+  LongjmpSafe<Completion> completion(*runtime, CallId::Testsome, count, requests);
   runtime->progress.poll_in_test_call();
   const int code = completion->test_some(completed, indices, statuses);
   return completion->finish_array(code, statuses, indices, *completed);

@@ -87,7 +87,7 @@ template <class Call>
 int with_callbacks(MPI_Status* status, PutOff::Report report, Call call) {
   if (generalised_requests.load(std::memory_order_relaxed) == 0) [[likely]]
     return call();
-  Lasting<PutOff> put_off(PutOff::innermost());
+  LongjmpSafe<PutOff> put_off(PutOff::innermost());
   const int code = call();
   return put_off->call(code, status, report);
 }
@@ -101,7 +101,7 @@ int with_callbacks(int count, const MPI_Request* requests, MPI_Status* statuses,
   if (generalised_requests.load(std::memory_order_relaxed) == 0 || count <= 0) [[likely]]
     return call();
   const std::vector<MPI_Request> before(requests, requests + count);
-  Lasting<PutOff> put_off(PutOff::innermost());
+  LongjmpSafe<PutOff> put_off(PutOff::innermost());
   const int code = call();
   return put_off->call(code, before, statuses, indices, completed ? *completed : count);
 }

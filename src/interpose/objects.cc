@@ -206,7 +206,7 @@ int free_communicator(CallId id, bool nested, MPI_Comm* comm, int (*free)(MPI_Co
   if (!runtime) return free_of_session(comm, free);
   release_deferred(*runtime, *comm);
   InlineCall::own().hand_over();
-  Lasting<Forgotten> forgotten(*comm);
+  LongjmpSafe<Forgotten> forgotten(*comm);
   const int code = free_of_session(comm, free);
   if (code == MPI_SUCCESS) forgotten->is_freed();
   return code;

@@ -163,13 +163,13 @@ struct ShownBuffer {
   bool is_of_process() const { return memory <= kOfProcess; }
   int process() const { return static_cast<int>(kOfProcess - memory); }
 };
-struct ShownBuffers {
+struct PublishedBuffers {
   ShownBuffer input, result;
 };
 // Offset in bytes of a rank's answer in the cache line in which it publishes its buffers. The
 // answer says whether the rank can access the buffers that the others have published.
 inline constexpr std::int64_t kAnswerOffset = kLineBytes - 8;
-static_assert(sizeof(ShownBuffers) <= kAnswerOffset);
+static_assert(sizeof(PublishedBuffers) <= kAnswerOffset);
 // The most bytes of node memory per rank that a schedule may use in addition to the slots, which
 // then take whole pages: two chunks of 256 KiB (select/selector.h).
 inline constexpr std::int64_t kNodeBytesPerRank = 512 * 1024;

@@ -226,7 +226,7 @@ class Machine {
   // Returns the place of a rank's shown buffers, which follow the schedule's node memory.
   Operand shown_by(int rank) const {
     const std::int64_t at = schedule(rank).node_bytes + rank * kSlotBytes;
-    return {{Buffer::node, at}, sizeof(ShownBuffers), Unit::byte};
+    return {{Buffer::node, at}, sizeof(PublishedBuffers), Unit::byte};
   }
 
   bool wait(Clock& clock, const Step& step) {

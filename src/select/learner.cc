@@ -466,7 +466,7 @@ void Learner::agreed_on_check(const TrialTurn& turn) {
     if (was_known) times_settled_ = 1;  // this confirms the result of an earlier run
     if (calls_between_checks_ == 0 || was_known)
       calls_between_checks_ = calls_in(kLeastBetweenChecks_ns);
-    if (is_put_off_ || find_rival(turn)) after_ = Stage::waiting;
+    if (is_put_off_ || find_challenger(turn)) after_ = Stage::waiting;
     return;
   }
   const bool was_misled = is_first && depth_ == 1 && in_a_row_ < kMostInARow;

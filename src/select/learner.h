@@ -149,9 +149,9 @@ class Learner {
   void begin_stage(Stage stage, std::uint64_t calls, std::uint64_t rest = 0);
   int rounds_of_next(const Position& position) const;
   std::int64_t cost_expected_ns(const Position& position) const;
-  std::int64_t cost_of_rival_ns(const Position& position, int rival) const;
-  bool may_meet(const Position& position, int rival, const TrialTurn& turn) const;
-  bool find_rival(const TrialTurn& turn);
+  std::int64_t cost_of_challenger_ns(const Position& position, int challenger) const;
+  bool may_compare(const Position& position, int challenger, const TrialTurn& turn) const;
+  bool find_challenger(const TrialTurn& turn);
   void compare_again_later();
   // Index of a variant that is not used; -1: none.
   int left_out() const { return is_unable_ ? conditional_ : -1; }
@@ -221,10 +221,11 @@ class Learner {
   std::size_t position_ = 0;  // index of the position on trial
   // Results of earlier runs, until the ranks know whether all can use the variant `conditional_`.
   std::optional<std::vector<Known>> known_;
-  bool is_unable_ = false;              // some rank cannot use the variant `conditional_`
-  std::optional<TriedVariants> again_;  // the variant in use and a rival, while both are compared
-  int rival_ = -1;                      // index of that rival; -1: none
-  // First call at which the next comparison with a rival may start.
+  bool is_unable_ = false;  // some rank cannot use the variant `conditional_`
+  std::optional<TriedVariants>
+      again_;            // the variant in use and a challenger, while both are compared
+  int challenger_ = -1;  // index of that challenger; -1: none
+  // First call at which the next comparison with a challenger may start.
   std::uint64_t compares_again_at_ = 0;
   bool is_known_ = false;      // an earlier run has found the variants in use
   bool has_learnt_ = false;    // variants were tried and one was settled on

@@ -1,5 +1,5 @@
 // Chooses which position of a call class is tried next and what that may cost, evaluates the
-// trials, and later compares the variant in use with a rival.
+// trials, and later compares the variant in use with a challenger.
 #include <algorithm>
 #include <utility>
 
@@ -16,12 +16,12 @@ namespace {
 // first stage may have one round.
 constexpr int kRounds[] = {2, 1, 3, 3};
 constexpr int kMostStages = 4, kStagesForAll = 2;
-// Number of rounds in which the variant in use is compared with a rival; all but the first take
-// place only if the rival wins the first. The comparison is repeated after as many calls again, but
-// within kMostBeforeRival_ns. It may exceed the budget only if the rival was at most three tenths
-// slower.
-constexpr int kRoundsWithRival = 5;
-constexpr std::int64_t kMostBeforeRival_ns = 10'000'000'000;
+// Number of rounds in which the variant in use is compared with a challenger; all but the first
+// take place only if the challenger wins the first. The comparison is repeated after as many calls
+// again, but within kMostBeforeChallenger_ns. It may exceed the budget only if the challenger was
+// at most three tenths slower.
+constexpr int kRoundsWithChallenger = 5;
+constexpr std::int64_t kMostBeforeChallenger_ns = 10'000'000'000;
 
 }  // namespace
 
@@ -39,41 +39,44 @@ bool Learner::find_position(const TrialTurn& turn) {
 
 int Learner::rounds_of_next(const Position& position) const {
   if (again_)
-    return again_->rounds_won(rival_, position.variant).second == 0 ? 1 : kRoundsWithRival - 1;
+    return again_->rounds_won(challenger_, position.variant).second == 0
+               ? 1
+               : kRoundsWithChallenger - 1;
   if (switches_) return 2;
   // A single round suffices, since the time of several consecutive calls is no accident.
   if (by_least_time_ && position.stages == 0 && position.slot_calls > 1) return 1;
   return kRounds[position.stages];
 }
 
-std::int64_t Learner::cost_of_rival_ns(const Position& position, int rival) const {
-  return std::max<std::int64_t>(position.ns_of(rival) - position.period_ns, 0) *
+std::int64_t Learner::cost_of_challenger_ns(const Position& position, int challenger) const {
+  return std::max<std::int64_t>(position.ns_of(challenger) - position.period_ns, 0) *
          position.slot_calls;
 }
 
-// Returns whether the budget allows a comparison of the position's variant with its rival, in the
-// first round or in all remaining ones. A close rival may exceed the budget while the first slots
-// of trials are free; their number must suffice for both variants.
-bool Learner::may_meet(const Position& position, int rival, const TrialTurn& turn) const {
-  const bool is_close = position.ns_of(rival) * 10 < position.period_ns * 13;
-  const int left = again_ ? kRoundsWithRival - 1 : kRoundsWithRival;
+// Returns whether the budget allows a comparison of the position's variant with its challenger, in
+// the first round or in all remaining ones. A close challenger may exceed the budget while the
+// first slots of trials are free; their number must suffice for both variants.
+bool Learner::may_compare(const Position& position, int challenger, const TrialTurn& turn) const {
+  const bool is_close = position.ns_of(challenger) * 10 < position.period_ns * 13;
+  const int left = again_ ? kRoundsWithChallenger - 1 : kRoundsWithChallenger;
   const int slots = slots_before_ + position.slots + 2 * left;
   if (is_close && is_free(slots, turn)) return true;
-  const std::int64_t cost_ns = cost_of_rival_ns(position, rival) * (again_ ? left : 1);
+  const std::int64_t cost_ns = cost_of_challenger_ns(position, challenger) * (again_ ? left : 1);
   return budget_.allows(turn.cost_ns + turn.cost_elsewhere_ns + cost_ns, turn.elapsed_ns);
 }
 
-// Selects the next position whose variant can be compared with another one, the rival. Returns true
-// if there is one, otherwise false. Must be called at a check that found no change of the program.
-bool Learner::find_rival(const TrialTurn& turn) {
+// Selects the next position whose variant can be compared with another one, the challenger. Returns
+// true if there is one, otherwise false. Must be called at a check that found no change of the
+// program.
+bool Learner::find_challenger(const TrialTurn& turn) {
   if (!may_try_ || calls_ < compares_again_at_) return false;
   for (std::size_t i = 1; i <= positions_.cycle(); ++i) {
     const std::size_t next = (position_ + i) % positions_.cycle();
-    const int rival = positions_.rival_of(positions_[next], left_out());
-    if (rival < 0 || !may_meet(positions_[next], rival, turn)) continue;
+    const int challenger = positions_.challenger_of(positions_[next], left_out());
+    if (challenger < 0 || !may_compare(positions_[next], challenger, turn)) continue;
     position_ = next;
-    rival_ = rival;
-    again_ = positions_.only(on_trial().variant, rival_);
+    challenger_ = challenger;
+    again_ = positions_.only(on_trial().variant, challenger_);
     return true;
   }
   return false;
@@ -82,7 +85,7 @@ bool Learner::find_rival(const TrialTurn& turn) {
 void Learner::compare_again_later() {
   again_.reset();
   compares_again_at_ =
-      calls_ + std::min(std::max(calls_, kLeastBetweenChecks), calls_in(kMostBeforeRival_ns));
+      calls_ + std::min(std::max(calls_, kLeastBetweenChecks), calls_in(kMostBeforeChallenger_ns));
 }
 
 // Estimates the cost of a position's next trials from the times known so far; at first, from the
@@ -90,7 +93,7 @@ void Learner::compare_again_later() {
 std::int64_t Learner::cost_expected_ns(const Position& position) const {
   const int calls = position.slot_calls;
   const TriedVariants& tried = position.tried;
-  if (again_) return cost_of_rival_ns(position, rival_) * rounds_of_next(position);
+  if (again_) return cost_of_challenger_ns(position, challenger_) * rounds_of_next(position);
   // A cost known from a longer period means little, so each call is assumed to cost its whole
   // period.
   if (position.stages == 0 && is_very_short_)
@@ -242,21 +245,21 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   }
 }
 
-// Evaluates a comparison with a rival, and notes the rival's new time as its expected cost. If the
-// rival clearly wins, the call class learns anew.
+// Evaluates a comparison with a challenger, and notes the challenger's new time as its expected
+// cost. If the challenger clearly wins, the call class learns anew.
 void Learner::agreed_on_rival(TrialTurn& turn) {
   Position& position = on_trial();
   add_rounds(*again_);
   count_cost(*again_, turn);
-  const auto [won, rounds] = again_->rounds_won(rival_, position.variant);
-  // The rival's time is capped after a single round, since a delay of the program is not the
-  // rival's fault.
-  const std::int64_t known_ns = position.ns_of(rival_);
-  const std::int64_t took_ns = again_->median_ns(rival_);
-  position.note(rival_,
+  const auto [won, rounds] = again_->rounds_won(challenger_, position.variant);
+  // The challenger's time is capped after a single round, since a delay of the program is not the
+  // challenger's fault.
+  const std::int64_t known_ns = position.ns_of(challenger_);
+  const std::int64_t took_ns = again_->median_ns(challenger_);
+  position.note(challenger_,
                 rounds == 1 && known_ns > 0 ? std::min(took_ns, kMostOfLeast * known_ns) : took_ns);
   after_ = Stage::waiting;
-  if (rounds == 1 && won == 1 && may_meet(position, rival_, turn)) return;
+  if (rounds == 1 && won == 1 && may_compare(position, challenger_, turn)) return;
   after_ = Stage::settled;
   const bool is_beaten = rounds > 1 && again_->is_beaten(position.variant);
   compare_again_later();

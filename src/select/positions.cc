@@ -55,22 +55,22 @@ void Positions::leave_out(int variant) {
   for (Position& position : all_) position.tried.leave_out(variant);
 }
 
-int Positions::rival_of(const Position& position, int except) const {
+int Positions::challenger_of(const Position& position, int except) const {
   if (native_ >= 0 && position.variant != native_)
     return position.ns_of(native_) > 0 ? native_ : -1;
-  int rival = -1;
+  int challenger = -1;
   for (int variant = 0; variant < static_cast<int>(position.tried.variants()); ++variant) {
     const std::int64_t ns = position.ns_of(variant);
     if (variant == position.variant || variant == except || ns == 0) continue;
-    if (rival < 0 || ns < position.ns_of(rival)) rival = variant;
+    if (challenger < 0 || ns < position.ns_of(challenger)) challenger = variant;
   }
-  return rival;
+  return challenger;
 }
 
-TriedVariants Positions::only(int variant, int rival) const {
+TriedVariants Positions::only(int variant, int challenger) const {
   TriedVariants tried(all_.front().tried.variants(), native_, blocking_);
   for (int other = 0; other < static_cast<int>(tried.variants()); ++other)
-    if (other != variant && other != rival) tried.leave_out(other);
+    if (other != variant && other != challenger) tried.leave_out(other);
   return tried;
 }
 
@@ -119,9 +119,9 @@ Found found_at(const Position& position) {
   for (int variant = 0; variant < static_cast<int>(tried.variants()); ++variant)
     found.median_ns.push_back(was_tried ? tried.median_ns(variant) : position.ns_of(variant));
   if (!was_tried) return found;
-  found.rival = tried.rival_of(position.variant);
-  std::tie(found.won, found.pairs) = tried.rounds_won(position.variant, found.rival);
-  found.was_left = tried.is_slow(found.rival) && found.won == found.pairs;
+  found.challenger = tried.challenger_of(position.variant);
+  std::tie(found.won, found.pairs) = tried.rounds_won(position.variant, found.challenger);
+  found.was_left = tried.is_slow(found.challenger) && found.won == found.pairs;
   return found;
 }
 

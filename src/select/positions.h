@@ -50,10 +50,11 @@ struct Found {
   // This field and the following ones describe the position.
   // Variant with which the one in use was compared: the library's, or the rule's, or the second
   // best.
-  int rival = 0;
-  // Rounds that the variant in use won against that rival, and all rounds in which both were tried.
+  int challenger = 0;
+  // Rounds that the variant in use won against that challenger, and all rounds in which both were
+  // tried.
   int won = 0, pairs = 0;
-  bool was_left = false;  // the rival was dropped since it was clearly slower in all rounds
+  bool was_left = false;  // the challenger was dropped since it was clearly slower in all rounds
   std::vector<std::int64_t> median_ns;  // time of each variant; 0: not tried
 };
 
@@ -81,9 +82,9 @@ class Positions {
   void leave_out(int variant);  // excludes the variant at all positions
   // Returns the variant with which the one in use is to be compared: the library's or, if that is
   // in use, the fastest other known one except `except`; -1 if there is none.
-  int rival_of(const Position& position, int except) const;
+  int challenger_of(const Position& position, int except) const;
   // Returns trials of these two variants only.
-  TriedVariants only(int variant, int rival) const;
+  TriedVariants only(int variant, int challenger) const;
   // Merges positions that differed only because they used different variants.
   void merge_alike();
 

@@ -106,9 +106,9 @@ bool TriedVariants::is_beaten(int variant) const {
   return !stays(variant, librarys_percent);
 }
 
-std::pair<int, int> TriedVariants::rounds_won(int variant, int rival) const {
+std::pair<int, int> TriedVariants::rounds_won(int variant, int challenger) const {
   const auto& own = of(variant).each_ns;
-  const auto& rivals = of(rival).each_ns;
+  const auto& rivals = of(challenger).each_ns;
   int won = 0, rounds = 0;
   for (std::size_t round = 0; round < std::min(own.size(), rivals.size()); ++round) {
     if (own[round] == 0 || rivals[round] == 0) continue;
@@ -134,15 +134,15 @@ std::int64_t TriedVariants::most_ns(int variant) const {
   return each.empty() ? 0 : *std::max_element(each.begin(), each.end());
 }
 
-int TriedVariants::rival_of(int variant) const {
+int TriedVariants::challenger_of(int variant) const {
   if (variant != native_ && native_ >= 0) return native_;
   if (variant != 0) return 0;
-  int rival = 0;
+  int challenger = 0;
   for (std::size_t i = 1; i < variants_.size(); ++i) {
     const std::int64_t ns = median_ns(static_cast<int>(i));
-    if (ns > 0 && (rival == 0 || ns < median_ns(rival))) rival = static_cast<int>(i);
+    if (ns > 0 && (challenger == 0 || ns < median_ns(challenger))) challenger = static_cast<int>(i);
   }
-  return rival;
+  return challenger;
 }
 
 }  // namespace weft

@@ -46,9 +46,9 @@ class TriedVariants {
   std::int64_t median_ns(int variant) const;  // returns 0 if it was not tried
   std::int64_t least_ns(int variant) const;   // returns a very large number if it was not tried
   // Returns the variant to compare with: the library's, or the rule's, or the second best.
-  int rival_of(int variant) const;
+  int challenger_of(int variant) const;
   // Returns the number of rounds that `variant` won, and of all rounds in which both were tried.
-  std::pair<int, int> rounds_won(int variant, int rival) const;
+  std::pair<int, int> rounds_won(int variant, int challenger) const;
 
  private:
   struct Variant {

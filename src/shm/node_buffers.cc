@@ -37,7 +37,7 @@ NodeBuffers::NodeBuffers(std::byte* memory, int rank, int ranks, std::int64_t bu
   for (View& buffer : views_) buffer.memory = std::exchange(next, next + buffer_bytes_);
 }
 
-NodeTurn::Seen NodeTurn::look_again(int rank, std::uint32_t value, int polls) const {
+NodeBufferUse::Seen NodeBufferUse::look_again(int rank, std::uint32_t value, int polls) const {
   constexpr int kUse = kSignalBits + kFingerprintBits;
   for (;;) {
     const std::uint64_t counter = counter_of(rank);

@@ -27,12 +27,12 @@ namespace weft {
 
 class NodeBuffers;
 
-// NodeTurn: the use of a node buffer by one operation. A rank's counter holds, from the highest
-// bits to the lowest, the number of the use, the fingerprint of the call and the number of signals.
-// The number of the use repeats only after 2^32 - 1 uses.
-class NodeTurn {
+// NodeBufferUse: the use of a node buffer by one operation. A rank's counter holds, from the
+// highest bits to the lowest, the number of the use, the fingerprint of the call and the number of
+// signals. The number of the use repeats only after 2^32 - 1 uses.
+class NodeBufferUse {
  public:
-  NodeTurn() = default;
+  NodeBufferUse() = default;
 
   // Returns the address of the memory that schedules call Buffer::node; nullptr if the operation
   // uses no node buffer.
@@ -40,7 +40,7 @@ class NodeTurn {
   NodeBuffers* node_buffers() const { return buffers_; }
   // Returns the same use of the buffer for another NodeBuffers object over the same memory, made
   // for the same rank in another process.
-  NodeTurn in(NodeBuffers& others) const;
+  NodeBufferUse in(NodeBuffers& others) const;
   bool is_odd() const;  // returns true in every other use of this buffer
 
   // Sets the counter of this rank. A rank that sees the value also sees all earlier writes.
@@ -168,17 +168,17 @@ class NodeBuffers {
 
   // Assigns a buffer to the next operation. All ranks must assign the same buffers in the same
   // order. `schedule` is the operation's, or the first one to be tried.
-  NodeTurn next(Ends ends, const Schedule& schedule) {
-    NodeTurn turn;
+  NodeBufferUse next(Ends ends, const Schedule& schedule) {
+    NodeBufferUse turn;
     next(ends, schedule, &turn);
     return turn;
   }
   // Does the same, and constructs the result in place: a copy would have to wait until the stores
   // have reached the cache.
-  void next(Ends ends, const Schedule& schedule, NodeTurn* turn);
+  void next(Ends ends, const Schedule& schedule, NodeBufferUse* turn);
 
  private:
-  friend class NodeTurn;
+  friend class NodeBufferUse;
   using Counter = std::atomic_ref<std::uint64_t>;
   static constexpr std::int64_t kOverOffset = 8;
   // The number of buffers, and of those that long operations use. They are powers of two, so that
@@ -229,7 +229,7 @@ class NodeBuffers {
   std::atomic<std::uint64_t> all_passed_{0}, all_over_{0};
 };
 
-inline void NodeBuffers::next(Ends ends, const Schedule& schedule, NodeTurn* turn) {
+inline void NodeBuffers::next(Ends ends, const Schedule& schedule, NodeBufferUse* turn) {
   turn->number_ = ++taken_;
   turn->buffer_ =
       static_cast<std::uint32_t>(turn->number_ & ((schedule.is_long ? kCountOfLong : kCount) - 1));
@@ -250,16 +250,16 @@ inline void NodeBuffers::next(Ends ends, const Schedule& schedule, NodeTurn* tur
 }
 
 inline NodeBuffers::Counter NodeBuffers::passed(int rank) const {
-  return NodeTurn::counter_at(memory_ + rank * kSlotBytes);
+  return NodeBufferUse::counter_at(memory_ + rank * kSlotBytes);
 }
 
 inline NodeBuffers::Counter NodeBuffers::over(int rank) const {
-  return NodeTurn::counter_at(memory_ + rank * kSlotBytes + kOverOffset);
+  return NodeBufferUse::counter_at(memory_ + rank * kSlotBytes + kOverOffset);
 }
 
 inline NodeBuffers::Counter NodeBuffers::released(std::uint32_t buffer, int rank) const {
   const auto slot = static_cast<std::int64_t>(buffer + 1) * ranks_ + rank;
-  return NodeTurn::counter_at(memory_ + slot * kSlotBytes);
+  return NodeBufferUse::counter_at(memory_ + slot * kSlotBytes);
 }
 
 // Publishes that an operation which may end at any time has ended. An operation counts as completed
@@ -272,65 +272,65 @@ inline void NodeBuffers::end_at_any_time(std::uint32_t buffer, std::uint64_t num
   ended_at_any_time_.fetch_add(1, std::memory_order_acq_rel);
 }
 
-inline NodeTurn NodeTurn::in(NodeBuffers& others) const {
-  NodeTurn turn = *this;
+inline NodeBufferUse NodeBufferUse::in(NodeBuffers& others) const {
+  NodeBufferUse turn = *this;
   turn.buffers_ = &others;
   turn.memory_ = others.views_[buffer_].memory;
   turn.own_slot_ = turn.memory_ + others.rank_ * kSlotBytes;
   return turn;
 }
 
-inline std::byte* NodeTurn::shown_by(int node_rank) const {
+inline std::byte* NodeBufferUse::shown_by(int node_rank) const {
   return memory_ + buffers_->buffer_bytes_ - (buffers_->ranks_ - node_rank) * kSlotBytes;
 }
 
 // Publishes an answer (see the class). It is stored as a counter, so that an answer from an earlier
 // use of the node buffer is not mistaken for this one.
-inline void NodeTurn::answer(bool reaches) const {
+inline void NodeBufferUse::answer(bool reaches) const {
   counter_at(shown_by(buffers_->rank_) + kAnswerOffset)
       .store(base_ + (reaches ? 1 : 2), std::memory_order_release);
 }
 
-inline std::optional<bool> NodeTurn::answer_of(int node_rank) const {
+inline std::optional<bool> NodeBufferUse::answer_of(int node_rank) const {
   const std::uint64_t answer =
       counter_at(shown_by(node_rank) + kAnswerOffset).load(std::memory_order_acquire);
   if (answer >> kSignalBits != base_ >> kSignalBits) return std::nullopt;
   return answer == base_ + 1;
 }
 
-inline RetryBackoff& NodeTurn::backoff() const {
+inline RetryBackoff& NodeBufferUse::backoff() const {
   auto& backoff = buffers_->backoffs_[buffer_];
   if (!backoff) [[unlikely]]
     backoff = std::make_unique<RetryBackoff>();
   return *backoff;
 }
 
-inline bool NodeTurn::is_odd() const {
+inline bool NodeBufferUse::is_odd() const {
   return (base_ >> (kSignalBits + kFingerprintBits)) % 2 != 0;
 }
 
-inline bool NodeTurn::worth_looking() const {
+inline bool NodeBufferUse::worth_looking() const {
   return backoff().worth_trying(fingerprint());
 }
 
-inline void NodeTurn::looked(bool found) const {
+inline void NodeBufferUse::looked(bool found) const {
   backoff().tried(fingerprint(), found);
 }
 
-inline bool NodeTurn::may_begin() const {
+inline bool NodeBufferUse::may_begin() const {
   if (before_ == 0) return true;
   return after_in_order_ ? buffers_->all_have_passed(before_)
                          : buffers_->all_have_ended(buffer_, before_);
 }
 
-inline void NodeTurn::own_next_slot() const {
+inline void NodeBufferUse::own_next_slot() const {
   const NodeBuffers& all = *buffers_;
   std::byte* const buffer = all.views_[(number_ + 1) % NodeBuffers::kCount].memory;
   counter_at(buffer + all.rank_ * kSlotBytes + kSpareOffset)
       .store(number_, std::memory_order_relaxed);
 }
 
-inline void NodeTurn::end(bool synchronizing) const {
+inline void NodeBufferUse::end(bool synchronizing) const {
   NodeBuffers& all = *buffers_;
   if (!in_order_) return all.end_at_any_time(buffer_, number_);
   all.passed(all.rank_).store(number_, std::memory_order_release);

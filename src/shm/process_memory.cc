@@ -101,8 +101,8 @@ ShownBuffer shown_by_pages(std::int64_t memory, const std::byte* begin, std::int
 
 // Returns the buffers that others can access. It checks only the first and the last page of each
 // buffer, since a buffer has one kind of memory.
-ShownBuffers confirmed(const ShownBuffers& shown) {
-  constexpr ShownBuffers kNothing{{ShownBuffer::kNotShared}, {ShownBuffer::kNotShared}};
+PublishedBuffers confirmed(const PublishedBuffers& shown) {
+  constexpr PublishedBuffers kNothing{{ShownBuffer::kNotShared}, {ShownBuffer::kNotShared}};
   std::array<iovec, 4> from;
   std::size_t count = 0;
   for (const ShownBuffer* buffer : {&shown.input, &shown.result}) {

@@ -119,6 +119,6 @@ ShownBuffer shown_by_pages(std::int64_t memory, const std::byte* begin, std::int
                            const std::byte* origin);
 // Returns those of the published buffers that other processes can access. It takes one or two
 // system calls if some are in this process's memory.
-ShownBuffers confirmed(const ShownBuffers& shown);
+PublishedBuffers confirmed(const PublishedBuffers& shown);
 
 }  // namespace weft

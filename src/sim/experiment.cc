@@ -35,7 +35,7 @@ struct Rank {
       : endpoint(setup.machine, messages, schedule, levels), waiting(setup.backoff) {}
 
   Schedule schedule;
-  NodeTurn turn;
+  NodeBufferUse turn;
   Endpoint endpoint;
   std::optional<Execution> execution;
   int application = -1, thread = -1;  // numbers of its two threads in the scheduler

@@ -20,7 +20,7 @@ struct Operands {
   PeerBuffers* peers = nullptr;             // other ranks' buffers, if they are used in place
 
   // Sets the addresses in the node's shared memory for this use of the node buffers.
-  void use(const NodeTurn& turn, const Schedule& schedule) {
+  void use(const NodeBufferUse& turn, const Schedule& schedule) {
     std::byte* const node = turn.memory();
     base[static_cast<std::size_t>(Buffer::node)] = node;
     const Halves& halves = schedule.halves;

@@ -20,7 +20,7 @@ std::byte* PeerBuffers::attach(const ShownBuffer& shown) {
   return at;
 }
 
-std::optional<bool> PeerBuffers::ask_all(const NodeTurn& turn) {
+std::optional<bool> PeerBuffers::ask_all(const NodeBufferUse& turn) {
   if (!answered_) turn.answer(found_.reached);
   answered_ = true;
   for (int node_rank = 0; node_rank < static_cast<int>(at_.size()); ++node_rank) {

@@ -39,14 +39,14 @@ class PeerBuffers {
 
   // Prepares an operation in which this rank publishes its buffers `own` for the others. The
   // buffers of all ranks then count as unknown.
-  void begin(const ShownBuffers& own) {
+  void begin(const PublishedBuffers& own) {
     own_ = own;
     searching_ = true;
     start_anew();
   }
   // Sets buffers that all ranks have published for all operations, as those of a persistent
   // request. all: the buffers, indexed by rank. own: this rank's.
-  Found know(std::span<const ShownBuffers> all, const ShownBuffers& own) {
+  Found know(std::span<const PublishedBuffers> all, const PublishedBuffers& own) {
     own_ = own;
     searching_ = false;
     start_anew();
@@ -56,22 +56,22 @@ class PeerBuffers {
 
   // The following functions are steps of schedules that use other ranks' buffers in place. show()
   // publishes this rank's buffers in the node's memory.
-  void show(int rank, const NodeTurn& turn) const {
+  void show(int rank, const NodeBufferUse& turn) const {
     if (!searching_) return;
-    const ShownBuffers shown = confirmed(own_);
+    const PublishedBuffers shown = confirmed(own_);
     std::memcpy(turn.shown_by(rank), &shown, sizeof shown);
   }
   // Reads the buffers that `rank` has published. Returns whether all buffers read so far are
   // accessible to other ranks.
-  bool find(int rank, const NodeTurn& turn) {
+  bool find(int rank, const NodeBufferUse& turn) {
     if (!searching_) return true;
-    ShownBuffers shown;
+    PublishedBuffers shown;
     std::memcpy(&shown, turn.shown_by(rank), sizeof shown);
     note(static_cast<std::size_t>(rank), shown);
     return found_.visible;
   }
   // Returns whether all ranks have access to all buffers; nullopt while that is unknown.
-  std::optional<bool> agree(const NodeTurn& turn) {
+  std::optional<bool> agree(const NodeBufferUse& turn) {
     return searching_ && found_.attached ? ask_all(turn) : true;
   }
   // Notes that agree() has returned true, so that later operations need not ask about these
@@ -110,7 +110,7 @@ class PeerBuffers {
     answered_ = false;
     attachments_.clear();
   }
-  void note(std::size_t rank, const ShownBuffers& shown) {
+  void note(std::size_t rank, const PublishedBuffers& shown) {
     at_[rank] = {locate(shown.input), locate(shown.result)};
   }
   Place locate(const ShownBuffer& shown) {
@@ -137,13 +137,13 @@ class PeerBuffers {
     return {reinterpret_cast<std::byte*>(shown.offset),
             copies_->is_own(shown) ? -1 : OneCopy::owner_of(shown)};
   }
-  std::optional<bool> ask_all(const NodeTurn& turn);
+  std::optional<bool> ask_all(const NodeBufferUse& turn);
 
   SharedRanges* ranges_;
   std::span<const int> all_ranks_;
   ProcessMemory* processes_;
   std::vector<std::array<Place, 2>> at_;  // indexed by rank; filled from the first use on
-  ShownBuffers own_;
+  PublishedBuffers own_;
   bool searching_ = true;
   Found found_;
   bool answered_ = false;

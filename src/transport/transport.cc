@@ -96,9 +96,9 @@ Execution::State Execution::start_round(int polls) {
 
 Execution::State Execution::look_for_signal(const Step& wait, int polls) {
   const int node_rank = node_rank_of(schedule_->shape, wait.peer);
-  const NodeTurn::Seen seen = turn_->look_for(node_rank, signals_before_ + wait.value, polls);
-  if (seen == NodeTurn::Seen::yes) return State::over;
-  if (seen == NodeTurn::Seen::no) return State::blocked;
+  const NodeBufferUse::Seen seen = turn_->look_for(node_rank, signals_before_ + wait.value, polls);
+  if (seen == NodeBufferUse::Seen::yes) return State::over;
+  if (seen == NodeBufferUse::Seen::no) return State::blocked;
   return fail({"rank " + std::to_string(wait.peer) + " has other counts, or makes another call"});
 }
 
@@ -141,7 +141,7 @@ Execution::State Execution::fail(Error error) {
   return State::failed;
 }
 
-bool stands_alone(const Schedule& schedule, bool has_kernel) {
+bool needs_no_messages(const Schedule& schedule, bool has_kernel) {
   if (schedule.next_batch) return false;
   return std::all_of(schedule.steps.begin(), schedule.steps.end(), [&](const Step& step) {
     if (step.kind == StepKind::reduce) return step.plain && has_kernel;

@@ -43,7 +43,7 @@ class Execution {
   // no transport. transport: nullptr for a schedule that needs none. turn: the operation's use of
   // the node buffers; required by schedules with node_bytes.
   Execution(const Schedule& schedule, Transport* transport, const Operands* operands = nullptr,
-            const NodeTurn* turn = nullptr)
+            const NodeBufferUse* turn = nullptr)
       : schedule_(&schedule), transport_(transport), operands_(operands), turn_(turn) {}
 
   // Sets a direct schedule of the same call, which uses other ranks' buffers in place. It is tried
@@ -110,7 +110,7 @@ class Execution {
   const Schedule* schedule_;
   Transport* transport_;
   const Operands* operands_;
-  const NodeTurn* turn_;
+  const NodeBufferUse* turn_;
   const Schedule* otherwise_ = nullptr;  // the original schedule, which follows if the direct one
                                          // under way is abandoned; nullptr if none is under way
   std::uint32_t signals_before_ = 0;     // signals given by an abandoned direct schedule; counters
@@ -125,6 +125,6 @@ class Execution {
 
 // Returns whether an Execution of the schedule needs no transport: it uses only memory of this
 // process and node, and has a kernel if it reduces.
-bool stands_alone(const Schedule& schedule, bool has_kernel);
+bool needs_no_messages(const Schedule& schedule, bool has_kernel);
 
 }  // namespace weft

@@ -40,7 +40,7 @@ def test_start_and_wait_are_short(program, tmp_path, role, learn, capsys):
 def test_no_list_and_no_new_request(program, tmp_path, role, doubles, end):
     words = (role, f"{doubles} {end}", "counted_*", "auto")
     text = profile(program, 50, tmp_path / "out", "--learn=off", *words)
-    assert "weft::AloneCall::progress" in text
+    assert "weft::SharedMemoryCall::progress" in text
     assert "weft::Progress::submit" not in text
     assert "weft::Requests::find" not in text
     made = re.findall(r"^cfn=PMPI_Grequest_start\ncalls=(\d+)", text, re.MULTILINE)

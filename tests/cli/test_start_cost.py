@@ -154,7 +154,7 @@ def test_persistent_calls_stay_in_the_hand_of_the_caller(program, tmp_path, doub
     advances these may take them over."""
     no_trials = "--init-budget=0"
     counted = profile(program, 20, tmp_path / "out", no_trials, "persistent", doubles)
-    assert "weft::AloneCall::progress" in counted
+    assert "weft::SharedMemoryCall::progress" in counted
     assert "weft::Progress::submit" not in counted
     assert ("weft::Progress::offer" in counted) == offered
 
@@ -163,7 +163,7 @@ def test_persistent_calls_stay_in_the_hand_of_the_caller(program, tmp_path, doub
 def test_waitall_leaves_persistent_calls_in_the_hand_of_the_caller(program, tmp_path):
     counted = profile(program, 20, tmp_path / "out", "--init-budget=0", "waitall", 1, "MPI_Waitall")
     assert "weft::interpose::complete::Waitall" in counted
-    assert "weft::AloneCall::progress" in counted
+    assert "weft::SharedMemoryCall::progress" in counted
     assert "Completion::Completion" not in counted
 
 

@@ -24,7 +24,7 @@ inline constexpr int kCallClasses = 2;
 inline constexpr int kMostCallClasses = 8;  // with those that have been forgotten
 inline constexpr std::size_t kVariants = 3;
 inline constexpr int kByWorker = kVariants - 1;
-inline constexpr int kRival = 1;  // the library's own
+inline constexpr int kChallenger = 1;  // the library's own
 inline constexpr std::int64_t kPeriod_ns = 1'000'000;
 inline constexpr int kDuplication =
     -1;  // in place of a call class: MPI_Comm_idup, whose variant is always known
@@ -51,12 +51,12 @@ enum class Fault : std::uint8_t {
 
 // What learners do.
 enum class Learning : std::uint8_t {
-  switches,      // another variant every few calls
-  stays_short,   // all call classes are at rest, and about to be watched again: their periods are
-                 // short
-  becomes_long,  // or long by now
-  has_rival,     // all take a known variant, are about to be looked at, and to be compared with a
-                 // rival
+  switches,        // another variant every few calls
+  stays_short,     // all call classes are at rest, and about to be watched again: their periods are
+                   // short
+  becomes_long,    // or long by now
+  has_challenger,  // all take a known variant, are about to be looked at, and to be compared with a
+                   // challenger
 };
 
 struct Setting {
@@ -165,8 +165,8 @@ class World {
       call_class.learner.agreed(told_.at({call_class.number, own.compared[at]}));
       own.comparing[at] = own.ended[at] = false;
     }
-    const bool is_long =
-        setting_.learning == Learning::becomes_long || setting_.learning == Learning::has_rival;
+    const bool is_long = setting_.learning == Learning::becomes_long ||
+                         setting_.learning == Learning::has_challenger;
     const std::int64_t period_ns = is_long ? kPeriod_ns : 0;
     const auto next = [&] {
       return call_class.learner.next(1'000'000 + call_class.begun * period_ns, 0, own.turn);
@@ -178,7 +178,8 @@ class World {
     }
     if (!step) return std::nullopt;
     ++call_class.begun;
-    if (setting_.learning == Learning::has_rival && step->variant == kRival) met_rival_ = true;
+    if (setting_.learning == Learning::has_challenger && step->variant == kChallenger)
+      met_challenger_ = true;
     if (step->compare && call_class.in_memory) {
       ++call_class.told;
       call_class.in_memory->publish(call_class.learner.words());
@@ -204,7 +205,7 @@ class World {
   }
 
   bool has_taken_worker() const { return taken_worker_; }
-  bool has_met_rival() const { return met_rival_; }
+  bool has_met_challenger() const { return met_challenger_; }
   // In memory.
   bool has_looked_again() const {
     return std::any_of(looks_.begin(), looks_.end(), [](const auto& one) { return !one.second; });
@@ -397,14 +398,14 @@ class World {
     settings.seed = static_cast<std::uint64_t>(key + 4);
     settings.switches = setting_.learning == Learning::switches;
     if (setting_.without_worker) settings.conditional = kByWorker;
-    if (setting_.learning == Learning::has_rival)
+    if (setting_.learning == Learning::has_challenger)
       settings.known = {{0, kPeriod_ns, 1, {kPeriod_ns, kPeriod_ns, kPeriod_ns}}};
     auto call_class = std::make_unique<CallClass>(key, rank.call_classes_made++, settings, budget_);
     if (setting_.in_memory) {
       auto* const words = memory_[static_cast<std::size_t>(key)].data();
       call_class->in_memory.emplace(SharedWords(reinterpret_cast<std::byte*>(words)), count());
     }
-    if (setting_.learning == Learning::has_rival)
+    if (setting_.learning == Learning::has_challenger)
       bring_to_look(call_class->learner);
     else if (!settings.switches)
       bring_to_rest(call_class->learner);
@@ -443,7 +444,7 @@ class World {
   std::map<std::pair<int, std::int64_t>, bool>
       looks_;  // by call class and call: whether it was the end
   bool taken_worker_ = false;
-  bool met_rival_ = false;
+  bool met_challenger_ = false;
   std::set<int> sent_;
   std::string wrong_;
   bool forgotten_while_deferring_ = false;
@@ -469,7 +470,7 @@ class Search {
   std::size_t states() const { return seen_.size(); }
   bool has_forgotten_while_deferring() const { return forgotten_while_deferring_; }
   bool has_taken_worker() const { return taken_worker_; }
-  bool has_met_rival() const { return met_rival_; }
+  bool has_met_challenger() const { return met_challenger_; }
   bool has_looked_again() const { return looked_again_; }
 
  private:
@@ -484,7 +485,7 @@ class Search {
     if (!world->wrong().empty()) wrong_ = world->wrong();
     if (world->has_forgotten_while_deferring()) forgotten_while_deferring_ = true;
     if (world->has_taken_worker()) taken_worker_ = true;
-    if (world->has_met_rival()) met_rival_ = true;
+    if (world->has_met_challenger()) met_challenger_ = true;
     if (world->has_looked_again()) looked_again_ = true;
     if (!wrong_.empty() || !seen_.insert(world->key()).second) return;
     std::vector<int> possible;
@@ -508,7 +509,7 @@ class Search {
   std::string wrong_;
   bool forgotten_while_deferring_ = false;
   bool taken_worker_ = false;
-  bool met_rival_ = false;
+  bool met_challenger_ = false;
   bool looked_again_ = false;
 };
 

@@ -128,15 +128,15 @@ TEST(Agreement, HoldsWhereARankHasNoWorker) {
   }
 }
 
-// A known variant is looked at, and then compared with a rival.
-TEST(Agreement, HoldsWhereAVariantIsComparedWithItsRival) {
+// A known variant is looked at, and then compared with a challenger.
+TEST(Agreement, HoldsWhereAVariantIsComparedWithItsChallenger) {
   Setting setting;
-  setting.learning = Learning::has_rival;
+  setting.learning = Learning::has_challenger;
   for (const bool in_memory : {false, true}) {
     setting.in_memory = in_memory;
     Search search(std::vector<Script>(2, pipelined(14, 1)), setting);
     EXPECT_EQ(search.run(), "");
-    EXPECT_TRUE(search.has_met_rival());
+    EXPECT_TRUE(search.has_met_challenger());
   }
   setting.in_memory = false;
   EXPECT_EQ(Search(after_a_message(3, 10, 1), setting).run(), "");

@@ -52,7 +52,7 @@ int expect_whole(const Algorithm& algorithm, const Shape& shape, int iterations)
   add_rounds(batch, together);
   int batches = 1;
   for (; batch.next_batch; ++batches) {
-    EXPECT_FALSE(stands_alone(batch, true));
+    EXPECT_FALSE(needs_no_messages(batch, true));
     EXPECT_TRUE(batch.program.empty());
     batch = batch.next_batch(std::move(batch));
     EXPECT_LE(batch.most_posted, most_posted);

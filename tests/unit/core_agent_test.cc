@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "call_memory.h"
-#include "engine/alone.h"
+#include "engine/shared_memory_call.h"
 #include "simulated_call.h"
 
 namespace weft::test {
@@ -61,7 +61,7 @@ class NodeCall {
 
   CallMemory memory;
   std::vector<Schedule> schedules;
-  std::deque<NodeTurn> turns;
+  std::deque<NodeBufferUse> turns;
   std::deque<Operands> operands;
 
  private:
@@ -251,7 +251,7 @@ TEST(CoreAgent, ReturnsASumThatCannotBeWrittenWithItsOperandsUntouched) {
                        .first_at = kPage,
                        .amount = kCount},
                       {.kind = Instruction::Kind::end, .step = 1}};
-  const NodeTurn turn = node_buffers.next(Ends::any_time, schedule);
+  const NodeBufferUse turn = node_buffers.next(Ends::any_time, schedule);
   std::iota(reinterpret_cast<double*>(turn.memory() + kPage),
             reinterpret_cast<double*>(turn.memory() + kPage) + kCount, 1.0);
   Operands operands{{nullptr, reinterpret_cast<std::byte*>(private_pages)},

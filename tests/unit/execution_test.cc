@@ -172,7 +172,7 @@ TEST(Execution, BringsMessagesForwardWhileAWaitBlocksTheirRound) {
   std::vector<std::uint64_t> memory(bytes / sizeof(std::uint64_t));
   auto* begin = reinterpret_cast<std::byte*>(memory.data());
   NodeBuffers of_rank_0(begin, 0, 2, buffer_bytes), of_rank_2(begin, 1, 2, buffer_bytes);
-  const NodeTurn turn = of_rank_0.next(Ends::in_order, schedule);
+  const NodeBufferUse turn = of_rank_0.next(Ends::in_order, schedule);
   ScriptedTransport transport;
   transport.complete = false;
   Execution execution(schedule, &transport, nullptr, &turn);

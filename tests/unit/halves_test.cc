@@ -97,7 +97,7 @@ TEST(NodeBuffers, LongOperationsKeepToTwo) {
     schedule.is_long = is_long;
     std::set<std::byte*> all;
     for (int turn = 0; turn < 2 * kNodeBuffers; ++turn) {
-      const NodeTurn next =
+      const NodeBufferUse next =
           node_buffers.next(turn % 2 == 0 ? Ends::in_order : Ends::any_time, schedule);
       EXPECT_TRUE(next.may_begin());
       next.end(true);

@@ -27,7 +27,7 @@ class InTurn final : public SimTransport {
  public:
   InTurn(Turns& turns, int* refusals, SimNetwork& network, SimLeaders& leaders,
          const SimModel& model, int operation, const Schedule& schedule,
-         std::span<const SimRank> buffers, const SimOperator& op, const NodeTurn& turn)
+         std::span<const SimRank> buffers, const SimOperator& op, const NodeBufferUse& turn)
       : SimTransport(network, leaders, model, operation, schedule, buffers, op, turn),
         turns_(turns),
         calls_left_(schedule.leader_calls),
@@ -64,7 +64,7 @@ class Memories {
       node_buffers_.emplace_back(memory.data(), nodes.local_rank(rank), ranks, buffer_bytes);
     }
   }
-  NodeTurn turn(const Schedule& schedule) {
+  NodeBufferUse turn(const Schedule& schedule) {
     NodeBuffers& node_buffers = node_buffers_[static_cast<std::size_t>(schedule.shape.rank)];
     return node_buffers.next(Ends::any_time, schedule);
   }
@@ -82,7 +82,7 @@ struct Running {
         transport(turns, refusals, network, leaders, model, operation, schedule, buffers, op, turn),
         execution(schedule, &transport, nullptr, &turn) {}
 
-  NodeTurn turn;
+  NodeBufferUse turn;
   InTurn transport;
   Execution execution;
 };

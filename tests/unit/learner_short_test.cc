@@ -82,8 +82,8 @@ TEST(Learner, WhatIsShortOnlyAfterItsFirstCallsIsComparedAgain) {
   EXPECT_EQ(program.call(call_class), kNative);
 }
 
-// The rule's variant alone sets something up in its first calls, while its rival is compared with
-// it.
+// The rule's variant alone sets something up in its first calls, while its challenger is compared
+// with it.
 TEST(Learner, WhatLongFirstCallsFoundSaysNothingOfShortOnes) {
   Program program;
   std::map<std::pair<int, int>, int> made;
@@ -297,7 +297,7 @@ TEST(Learner, AtShortPeriodsALongCallNowAndThenIsNoChange) {
   const auto on_trial = program.learner(call_class).found().calls_on_trial;
   EXPECT_GT(on_trial, 0u);
   for (int call = 0; call < 400'000; ++call) program.call(call_class);
-  // A round with its rival now and then, but not of all variants.
+  // A round with its challenger now and then, but not of all variants.
   EXPECT_LT(program.learner(call_class).found().calls_on_trial, 2 * on_trial);
 }
 

@@ -29,7 +29,7 @@ class Ranks {
   const std::vector<std::byte>& memory() const { return memory_; }
   // Its turns that it has not ended.
   std::set<std::size_t>& open(std::size_t rank) { return all_[rank].open; }
-  NodeTurn& turn(std::size_t rank, std::size_t number) { return all_[rank].turns[number]; }
+  NodeBufferUse& turn(std::size_t rank, std::size_t number) { return all_[rank].turns[number]; }
   bool may_take(std::size_t rank) const {
     const Rank& one = all_[rank];
     return one.turns.empty() || !one.waits_for_last;
@@ -64,7 +64,7 @@ class Ranks {
 
  private:
   struct Rank {
-    std::vector<NodeTurn> turns;
+    std::vector<NodeBufferUse> turns;
     std::set<std::size_t> open;
     bool waits_for_last = false;
   };

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "call_memory.h"
-#include "engine/alone.h"
+#include "engine/shared_memory_call.h"
 #include "simulated_call.h"
 #include "transport/transport.h"
 
@@ -139,17 +139,17 @@ class Part {
 
   bool advance() {
     if (!is_alone_) return *execution_.advance();
-    const AloneCall::State state = alone_.progress(3);
-    EXPECT_NE(state, AloneCall::State::in_different_calls);
-    return state == AloneCall::State::over;
+    const SharedMemoryCall::State state = alone_.progress(3);
+    EXPECT_NE(state, SharedMemoryCall::State::in_different_calls);
+    return state == SharedMemoryCall::State::over;
   }
 
   bool was_direct() const { return execution_.was_direct(); }
 
  private:
-  NodeTurn turn(Ends ends, NodeBuffers& node_buffers) const {
+  NodeBufferUse turn(Ends ends, NodeBuffers& node_buffers) const {
     const Schedule& first = direct_ ? *direct_ : schedule_;
-    return first.node_bytes > 0 ? node_buffers.next(ends, first) : NodeTurn();
+    return first.node_bytes > 0 ? node_buffers.next(ends, first) : NodeBufferUse();
   }
   // Some ranks' buffers may be seen as they are.
   static ShownBuffer shown(const std::byte* at, int rank, const Operation& operation) {
@@ -165,10 +165,10 @@ class Part {
   const Schedule* const direct_;
   std::vector<std::byte> temp_;
   PeerBuffers peers_;
-  NodeTurn turn_;
+  NodeBufferUse turn_;
   Operands operands_;
   Execution execution_;
-  AloneCall alone_;  // its program, by odd ranks
+  SharedMemoryCall alone_;  // its program, by odd ranks
   const bool is_alone_;
 };
 
@@ -246,7 +246,7 @@ TEST(DirectExecution, EndsADirectScheduleWhereABufferCannotBeSeen) {
       const std::int64_t bytes = schedules[0].node_bytes;
       std::vector<std::byte> node(static_cast<std::size_t>(NodeBuffers::bytes(kRanks, bytes)));
       std::deque<NodeBuffers> node_buffers;
-      std::deque<NodeTurn> turns;
+      std::deque<NodeBufferUse> turns;
       std::deque<PeerBuffers> peers;
       std::deque<Operands> operands;
       std::deque<Execution> executions;
@@ -254,7 +254,7 @@ TEST(DirectExecution, EndsADirectScheduleWhereABufferCannotBeSeen) {
         const Schedule& schedule = schedules[static_cast<std::size_t>(rank)];
         turns.push_back(node_buffers.emplace_back(node.data(), rank, kRanks, bytes)
                             .next(Ends::in_order, schedule));
-        ShownBuffers shown;
+        PublishedBuffers shown;
         if (rank == hidden) shown.input.memory = ShownBuffer::kNotShared;
         peers.emplace_back(all_addresses(), all_ranks(kRanks)).begin(shown);
         operands.push_back({{memory.send(rank), memory.recv(rank), nullptr},
@@ -298,10 +298,10 @@ TEST(IrregularExecution, EndsWhereLengthsDiffer) {
       std::vector<std::byte> node(static_cast<std::size_t>(NodeBuffers::bytes(kRanks, bytes)));
       std::vector<std::byte> send(kPieces), recv(kRanks * kExpected);
       std::deque<NodeBuffers> node_buffers;
-      std::deque<NodeTurn> turns;
+      std::deque<NodeBufferUse> turns;
       std::deque<Operands> operands;
       std::deque<Execution> executions;
-      std::deque<AloneCall> alone;
+      std::deque<SharedMemoryCall> alone;
       for (int rank = 0; rank < kRanks; ++rank) {
         const Schedule& schedule = schedules[static_cast<std::size_t>(rank)];
         turns.push_back(node_buffers.emplace_back(node.data(), rank, kRanks, bytes)
@@ -317,9 +317,9 @@ TEST(IrregularExecution, EndsWhereLengthsDiffer) {
         for (std::size_t rank = 0; rank < kRanks; ++rank) {
           if (ends[rank] != End::none) continue;
           if (by_program) {
-            const AloneCall::State state = alone[rank].progress(1);
-            if (state == AloneCall::State::over) ends[rank] = End::good;
-            if (state == AloneCall::State::in_different_calls) ends[rank] = End::failed;
+            const SharedMemoryCall::State state = alone[rank].progress(1);
+            if (state == SharedMemoryCall::State::over) ends[rank] = End::good;
+            if (state == SharedMemoryCall::State::in_different_calls) ends[rank] = End::failed;
           } else {
             const auto done = executions[rank].advance();
             if (!done) ends[rank] = End::failed;

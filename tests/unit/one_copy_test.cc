@@ -138,7 +138,7 @@ TEST(OneCopyDeathTest, EndsTheProcessWhereMemoryIsGone) {
 TEST(OneCopy, ShowsNothingOfAProcessThatIsNotToBeRead) {
   const auto copies = OneCopy::create(kOwn);
   const std::vector<std::byte> buffer(kBytes);
-  const ShownBuffers shown{copies->shown(buffer.data(), kBytes, buffer.data() + 5), {}};
+  const PublishedBuffers shown{copies->shown(buffer.data(), kBytes, buffer.data() + 5), {}};
   EXPECT_TRUE(OneCopy::has_shown(shown.input));
   EXPECT_TRUE(copies->is_own(shown.input));
   EXPECT_EQ(shown.input.offset, reinterpret_cast<std::intptr_t>(buffer.data() + 5));

@@ -49,7 +49,7 @@ class AttendedTransport : public Transport {
         rank_(schedule.shape.rank),
         attention_(attention),
         leaders_(kModel, op),
-        transport_(network, leaders_, kModel, 0, schedule, ranks, op, NodeTurn{}) {}
+        transport_(network, leaders_, kModel, 0, schedule, ranks, op, NodeBufferUse{}) {}
 
   Result<bool> start(const Step& step) override {
     posted_ = posted_ || step.kind == StepKind::send || step.kind == StepKind::recv;

@@ -103,7 +103,7 @@ TEST_F(ProcessMemoryTest, DoesNotShowWhatHasNoPages) {
     const Pages pages(16, static_cast<std::size_t>(usable));
     const ShownBuffer shown = memory_->shown(pages.at(0), bytes, pages.at(0), Use::often);
     const ShownBuffer elsewhere{7, 8};
-    const ShownBuffers both = confirmed({elsewhere, shown});
+    const PublishedBuffers both = confirmed({elsewhere, shown});
     EXPECT_EQ(both.result.memory, good ? shown.memory : ShownBuffer::kNotShared) << usable;
     EXPECT_EQ(both.input.memory, good ? 7 : ShownBuffer::kNotShared) << usable;
   }

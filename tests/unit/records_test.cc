@@ -10,12 +10,12 @@
 namespace weft {
 namespace {
 
-// Variant 0 is in use and takes 10 ms; native, its rival, takes so many.
+// Variant 0 is in use and takes 10 ms; native, its challenger, takes so many.
 std::string words_of_result(int won, int pairs, bool was_left, std::int64_t native_ms) {
   CallClassRecord record;
   record.variants = {"thread ring", "native"};
   record.found.settled = true;
-  record.found.rival = 1;
+  record.found.challenger = 1;
   record.found.won = won;
   record.found.pairs = pairs;
   record.found.was_left = was_left;

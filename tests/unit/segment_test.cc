@@ -16,8 +16,8 @@
 #include <string>
 #include <utility>
 
+#include "shm/segment_allocator.h"
 #include "shm/segment_parts.h"
-#include "shm/segment_room.h"
 
 namespace weft {
 namespace {
@@ -310,8 +310,8 @@ TEST(Segment, LeavesAFileAloneThatTookItsDescriptor) {
   close(null);
 }
 
-TEST(SegmentRoom, GivesEachPieceOnce) {
-  SegmentRoom room(std::make_shared<Segment>(make_segment()));
+TEST(SegmentAllocator, GivesEachPieceOnce) {
+  SegmentAllocator room(std::make_shared<Segment>(make_segment()));
   const std::int64_t half = kBytes / 2;
   const auto first = room.take(half);
   EXPECT_TRUE(room.fits(half));
@@ -319,14 +319,14 @@ TEST(SegmentRoom, GivesEachPieceOnce) {
   const auto second = room.take(half);
   EXPECT_EQ(second.get(), first.get() + half);
   EXPECT_FALSE(room.fits(1));
-  EXPECT_FALSE(SegmentRoom().fits(1));
+  EXPECT_FALSE(SegmentAllocator().fits(1));
 }
 
-TEST(SegmentRoom, LivesAsLongAsItsPieces) {
+TEST(SegmentAllocator, LivesAsLongAsItsPieces) {
   const int before = lines_with("memfd:weft");
   std::shared_ptr<std::byte> piece;
   {
-    SegmentRoom room(std::make_shared<Segment>(make_segment()));
+    SegmentAllocator room(std::make_shared<Segment>(make_segment()));
     piece = room.take(kBytes);
   }
   piece.get()[kBytes - 1] = std::byte{9};

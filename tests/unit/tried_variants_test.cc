@@ -74,11 +74,11 @@ TEST(TriedVariants, AVariantThatWinsMostRoundsDoesSoSeldomByChance) {
 
 // As the library's own stays, whichever variant it is.
 TEST(TriedVariants, WhatIsInUseIsBeatenByWhatIsSurelyFaster) {
-  const auto is_beaten = [](std::int64_t in_use, std::int64_t rival, int rounds) {
+  const auto is_beaten = [](std::int64_t in_use, std::int64_t challenger, int rounds) {
     TriedVariants tried(3, kNative, false);
     tried.leave_out(0);
     for (int round = 0; round < rounds; ++round)
-      tried.add_round({0, rival + rival * round / 10, in_use + in_use * round / 10});
+      tried.add_round({0, challenger + challenger * round / 10, in_use + in_use * round / 10});
     return tried.is_beaten(2);
   };
   EXPECT_FALSE(is_beaten(1000, 1500, 5));

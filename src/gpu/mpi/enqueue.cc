@@ -195,7 +195,7 @@ class InternalCommunicator {
     return all != 0 ? asked : Error{"another rank cannot prepare this collective"};
   }
   const std::shared_ptr<Order>& order() const { return order_; }
-  OneNode& one_node() { return one_node_; }
+  OneKernelGroup& one_node() { return one_node_; }
 
  private:
   std::mutex mutex_;  // guards the next three members
@@ -210,7 +210,7 @@ class InternalCommunicator {
   // change to this communicator at the same point of their calls.
   MPI_Comm deferred_step_ = MPI_COMM_NULL;
   std::shared_ptr<Order> order_ = std::make_shared<Order>();
-  OneNode one_node_;
+  OneKernelGroup one_node_;
 };
 
 using Kept = std::shared_ptr<InternalCommunicator>;

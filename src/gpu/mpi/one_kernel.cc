@@ -124,18 +124,18 @@ Result<OneKernelCall> described(const Call& call, const Context& context, MPI_Co
 
 }  // namespace
 
-OneNode::~OneNode() {
+OneKernelGroup::~OneKernelGroup() {
   if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
 }
 
-void OneNode::forget() {
+void OneKernelGroup::forget() {
   comm_ = MPI_COMM_NULL;
   if (peers_) new std::shared_ptr<Peers>(std::move(peers_));  // kept until the process ends
 }
 
 // Finds out whether the ranks are on one node, and how many bytes per rank one kernel may carry
 // out. Each step is reached by all ranks or none, since that depends only on facts that they share.
-Result<bool> OneNode::gather(MPI_Comm comm, const Options& options) {
+Result<bool> OneKernelGroup::gather(MPI_Comm comm, const Options& options) {
   int ranks = 1, beside = 0;
   MPI_Comm_size(comm, &ranks);
   const auto split =
@@ -151,7 +151,7 @@ Result<bool> OneNode::gather(MPI_Comm comm, const Options& options) {
   return checked(MPI_Allreduce(&mine, &most_bytes_, 1, MPI_UINT64_T, MPI_MIN, comm_));
 }
 
-Result<bool> OneNode::meet(Context* context, const Options& options) {
+Result<bool> OneKernelGroup::meet(Context* context, const Options& options) {
   int rank = 0;
   MPI_Comm_rank(comm_, &rank);
   met_ = true;
@@ -175,8 +175,9 @@ Result<bool> OneNode::meet(Context* context, const Options& options) {
 
 // Returns the bit mask of the spots (memory for one operation) that are free on all ranks; 0, with
 // the reason in `why_not`, if MPI must carry out the call.
-Result<std::uint32_t> OneNode::vote(const Result<OneKernelCall>& mine, const Result<Holdings>& held,
-                                    const Context* context, std::string* why_not) {
+Result<std::uint32_t> OneKernelGroup::vote(const Result<OneKernelCall>& mine,
+                                           const Result<Holdings>& held, const Context* context,
+                                           std::string* why_not) {
   Vote vote;
   if (!mine) {
     vote = refusal(mine.error().message);
@@ -190,8 +191,8 @@ Result<std::uint32_t> OneNode::vote(const Result<OneKernelCall>& mine, const Res
   return agreed(vote, comm_, why_not);
 }
 
-Result<Operation*> OneNode::decide(const Call& call, Context* context, Runtime* runtime,
-                                   std::string* why_not) {
+Result<Operation*> OneKernelGroup::decide(const Call& call, Context* context, Runtime* runtime,
+                                          std::string* why_not) {
   Operation* const none = nullptr;
   const std::int64_t bytes = bytes_of(call);
   if (bytes <= 0) {

@@ -18,12 +18,12 @@ namespace weft::gpu {
 
 // The state of a communicator whose collectives may run in one kernel. The first persistent
 // collective that qualifies sets it up.
-class OneNode {
+class OneKernelGroup {
  public:
-  OneNode() = default;
-  ~OneNode();
-  OneNode(const OneNode&) = delete;
-  OneNode& operator=(const OneNode&) = delete;
+  OneKernelGroup() = default;
+  ~OneKernelGroup();
+  OneKernelGroup(const OneKernelGroup&) = delete;
+  OneKernelGroup& operator=(const OneKernelGroup&) = delete;
 
   // Decides about a call. Returns the operation if one kernel carries it out; nullptr if MPI does,
   // with the reason in `why_not`. The call is collective.

@@ -104,7 +104,8 @@ int next_variant_in_call(Runtime& runtime, CallId id, Communicator& communicator
 // Only calls with a predefined operator or none come here. Non-blocking ones come if all ranks know
 // their size, so that kind and size class identify them. Blocking and non-blocking calls of unknown
 // size have the two lowest places, which only barriers would need.
-std::optional<SharedWords> CallClasses::memory_for(const CallClassKey& key, SegmentRoom& room) {
+std::optional<SharedWords> CallClasses::memory_for(const CallClassKey& key,
+                                                   SegmentAllocator& room) {
   constexpr std::int64_t kSizeClasses = 32;  // size classes up to 2 GiB
   constexpr std::int64_t kBytes = ComparisonsInMemory::kWords * sizeof(std::int64_t);
   constexpr std::int64_t kBytesOfAll = to_pages(kKinds * kSizeClasses * kBytes);

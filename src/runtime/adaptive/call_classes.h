@@ -76,7 +76,7 @@ class CallClasses {
   // Returns shared memory in which the ranks of a communicator on one node compare for this class,
   // which is then never forgotten. Returns nullopt on all ranks if `room` is used up. Must be
   // called in the order of the calls.
-  std::optional<SharedWords> memory_for(const CallClassKey& key, SegmentRoom& room);
+  std::optional<SharedWords> memory_for(const CallClassKey& key, SegmentAllocator& room);
 
   // Returns true as long as no class had to be forgotten in favour of another. A program for which
   // that has happened keeps making calls of new classes, and would try variants most of the time.

@@ -22,7 +22,7 @@ std::atomic<int> next_number{0};
 // The fixed memory per communicator, however many ranks it has (docs/inside/scale.md). In addition
 // there are its entry in the registry, a piece of mapped memory and, once used, schedules. Its call
 // classes take the rest of 1,832 bytes (runtime/adaptive/call_classes.cc).
-static_assert(sizeof(Communicator) + sizeof(NodeMemory) + sizeof(NodeRoom) <= 1680);
+static_assert(sizeof(Communicator) + sizeof(NodeMemory) + sizeof(NodeSharedMemory) <= 1680);
 
 // Returns whether all ranks belong to this job. Spawned or connected processes may run without
 // Weft.
@@ -75,16 +75,17 @@ void Communicator::share_memory(const std::vector<int>& world_ranks) {
   const ErrorsReturn errors(user);
   const RoomWanted wanted{has_own ? internal : user, route, tags.of_single(next_in_sequence()),
                           heaps};
-  auto found = room_on_node(wanted, rank, *nodes, world_ranks);
+  auto found = shared_memory_on_node(wanted, rank, *nodes, world_ranks);
   if (!found) {
     nodes = nullptr;
     return;
   }
   if (*found) {
-    node_room_ = found->get();
-    room = SegmentRoom(std::shared_ptr<SegmentRoom::Space>(*found, &node_room_->rest()));
+    node_shared_memory_ = found->get();
+    room = SegmentAllocator(
+        std::shared_ptr<SegmentAllocator::Space>(*found, &node_shared_memory_->rest()));
     memory = std::make_unique<NodeMemory>(
-        std::shared_ptr<NodeBuffers>(*found, &node_room_->node_buffers()),
+        std::shared_ptr<NodeBuffers>(*found, &node_shared_memory_->node_buffers()),
         on_one_node() ? ranks_that_share(world_ranks) : nullptr);
   }
   if (of_all) tell_of_heaps_in(room.take(heaps));
@@ -105,8 +106,9 @@ std::atomic<int> tried_workers{0};
 // lines for signals. These may stay allocated when the memory is reused; further pages are then
 // released.
 void Communicator::note_use(const Schedule& schedule) {
-  if (node_room_ && schedule.node_bytes > node_room_->node_buffers().ranks() * kPageBytes)
-    node_room_->spread();
+  if (node_shared_memory_ &&
+      schedule.node_bytes > node_shared_memory_->node_buffers().ranks() * kPageBytes)
+    node_shared_memory_->spread();
 }
 
 void Communicator::want_worker(Observer& observer) {
@@ -123,7 +125,7 @@ void Communicator::want_worker(Observer& observer) {
 }
 
 Communicator::~Communicator() {
-  if (node_room_ && !usable_.load()) node_room_->lose();
+  if (node_shared_memory_ && !usable_.load()) node_shared_memory_->lose();
   if (internal == user) return;
   if (worker && wants_worker_) tried_workers.fetch_sub(1);
   worker.reset();  // the worker is destroyed first, because it may be inside a collective on the

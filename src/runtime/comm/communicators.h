@@ -113,7 +113,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
                                            // one
   std::unique_ptr<NodeMemory> memory;  // memory of this rank's node; nullptr if this rank shares
                                        // none
-  SegmentRoom room;  // segment for persistent requests; empty if this rank shares no memory
+  SegmentAllocator room;  // segment for persistent requests; empty if this rank shares no memory
   std::shared_ptr<Leaders> leaders;  // set if an algorithm uses leaders; else nullptr
   Attributes attributes;
   bool on_one_node() const { return nodes && nodes->count() == 1; }
@@ -126,8 +126,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::atomic<bool> is_retained_{false}, usable_{true};
   bool wants_worker_ = false;
   InternalCommunicator internal_;
-  NodeRoom* node_room_ = nullptr;  // owner of `memory`, reused by communicators of the same ranks
-  std::mutex mutex_;               // guards schedules_
+  NodeSharedMemory* node_shared_memory_ =
+      nullptr;        // owner of `memory`, reused by communicators of the same ranks
+  std::mutex mutex_;  // guards schedules_
   ScheduleCache schedules_;
 };
 

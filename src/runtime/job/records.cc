@@ -74,16 +74,16 @@ std::string gain_words(const CallClassRecord& record) {
   const Learner::Found& found = record.found;
   if (found.pairs == 0) return "";
   const std::int64_t own = found.median_ns[static_cast<std::size_t>(found.variant)];
-  const std::int64_t rival = found.median_ns[static_cast<std::size_t>(found.rival)];
-  const char* const other = record.variants[static_cast<std::size_t>(found.rival)].c_str();
-  const double gain = 100.0 * (1.0 - static_cast<double>(own) / static_cast<double>(rival));
+  const std::int64_t challenger = found.median_ns[static_cast<std::size_t>(found.challenger)];
+  const char* const other = record.variants[static_cast<std::size_t>(found.challenger)].c_str();
+  const double gain = 100.0 * (1.0 - static_cast<double>(own) / static_cast<double>(challenger));
   char text[160];
   if (gain < 1)
     std::snprintf(text, sizeof text, ", as fast as %s (%d rounds)", other, found.pairs);
   else
     std::snprintf(
         text, sizeof text, ", %.0f %% less time than %s%s", gain, other,
-        rounds_words(found, static_cast<double>(rival) / static_cast<double>(own)).c_str());
+        rounds_words(found, static_cast<double>(challenger) / static_cast<double>(own)).c_str());
   return text;
 }
 

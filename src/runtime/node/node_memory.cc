@@ -1,5 +1,5 @@
 // Determines on which node each rank runs. Then provides shared memory on each node for each
-// communicator (a NodeRoom), which the next communicator of these ranks reuses.
+// communicator (a NodeSharedMemory), which the next communicator of these ranks reuses.
 #include "runtime/node/node_memory.h"
 
 #include <algorithm>
@@ -172,7 +172,7 @@ std::shared_ptr<const std::vector<int>> ranks_that_share(std::vector<int> world_
   return shared_ranks(std::move(world_ranks));
 }
 
-std::optional<std::shared_ptr<Segment>> segment_by(SegmentTalk& talk, int rank, int node_rank,
+std::optional<std::shared_ptr<Segment>> segment_by(SegmentExchange& talk, int rank, int node_rank,
                                                    std::int64_t bytes) {
   static std::atomic<bool> said{false};
   auto segment = agree_on_segment(talk, node_rank, bytes, kRoomForRequests_bytes);
@@ -186,18 +186,19 @@ std::optional<std::shared_ptr<Segment>> segment_by(SegmentTalk& talk, int rank, 
 
 namespace {
 
-NodeRoom::Group group_of(const Nodes& nodes, int node, const std::vector<int>& world_ranks) {
+NodeSharedMemory::Group group_of(const Nodes& nodes, int node,
+                                 const std::vector<int>& world_ranks) {
   std::vector<int> members;
   for (const int rank : nodes.ranks(node))
     members.push_back(world_ranks[static_cast<std::size_t>(rank)]);
   return {shared_ranks(std::move(members)), nodes.count() == 1};
 }
 
-// NodeTalk: the exchanges in which ranks agree on shared memory, made by Weft's own messages. Hence
-// the ranks of a node need no communicator of their own.
-class NodeTalk final : public SegmentTalk {
+// NodeExchange: the exchanges in which ranks agree on shared memory, made by Weft's own messages.
+// Hence the ranks of a node need no communicator of their own.
+class NodeExchange final : public SegmentExchange {
  public:
-  NodeTalk(const RoomWanted& wanted, int rank, const Nodes& nodes)
+  NodeExchange(const RoomWanted& wanted, int rank, const Nodes& nodes)
       : route_(wanted.route),
         tag_(wanted.tag),
         ranks_(nodes.ranks(nodes.of(rank))),
@@ -232,34 +233,34 @@ class NodeTalk final : public SegmentTalk {
   const int tag_;
   const Nodes::Ranks ranks_;
   const int node_rank_;
-  LibraryTalk all_;
+  LibraryExchange all_;
 };
 
 }  // namespace
 
-std::optional<std::shared_ptr<NodeRoom>> room_on_node(const RoomWanted& wanted, int rank,
-                                                      const Nodes& nodes,
-                                                      const std::vector<int>& world_ranks) {
+std::optional<std::shared_ptr<NodeSharedMemory>> shared_memory_on_node(
+    const RoomWanted& wanted, int rank, const Nodes& nodes, const std::vector<int>& world_ranks) {
   const int node = nodes.of(rank), node_rank = nodes.local_rank(rank), ranks = nodes.ranks_on(node);
   const std::int64_t buffer_bytes = most_node_bytes(ranks);
   const bool several = nodes.count() > 1;
   auto group = group_of(nodes, node, world_ranks);
-  NodeTalk talk(wanted, rank, nodes);
-  // The first rank of the node knows whether there is a NodeRoom of an earlier communicator that no
-  // rank uses any more.
-  std::shared_ptr<NodeRoom> room = node_rank == 0 && ranks > 1 ? node_rooms().take(group) : nullptr;
+  NodeExchange talk(wanted, rank, nodes);
+  // The first rank of the node knows whether there is a NodeSharedMemory of an earlier communicator
+  // that no rank uses any more.
+  std::shared_ptr<NodeSharedMemory> room =
+      node_rank == 0 && ranks > 1 ? node_shared_memories().take(group) : nullptr;
   if (const auto token = talk.told(room ? room->token() : 0); token != 0 && !room)
-    room = node_rooms().take(group, token);
-  // Every rank has mapped this NodeRoom before, so that none can lack it.
+    room = node_shared_memories().take(group, token);
+  // Every rank has mapped this NodeSharedMemory before, so that none can lack it.
   if (room && !several) return room;
-  const std::int64_t bytes = NodeRoom::bytes(ranks, buffer_bytes) + wanted.further_bytes;
+  const std::int64_t bytes = NodeSharedMemory::bytes(ranks, buffer_bytes) + wanted.further_bytes;
   auto segment = segment_by(talk, rank, node_rank, room || ranks == 1 ? 0 : bytes);
   if (!segment) return std::nullopt;
   if (!*segment) return room;
   // With several nodes the MPI library may access the segment, because leaders send data from it to
   // other nodes.
   if (!several) (*segment)->keep_from_library();
-  return node_rooms().add(std::move(*segment), std::move(group), node_rank, buffer_bytes);
+  return node_shared_memories().add(std::move(*segment), std::move(group), node_rank, buffer_bytes);
 }
 
 }  // namespace weft

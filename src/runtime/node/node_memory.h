@@ -16,7 +16,7 @@
 #include "runtime/node/node_segment.h"
 #include "runtime/node/reach.h"
 #include "schedule/nodes.h"
-#include "shm/node_room.h"
+#include "shm/node_shared_memory.h"
 #include "transport/mpi/mpi_transport.h"
 #include "transport/peer_buffers.h"
 
@@ -78,11 +78,11 @@ inline constexpr std::int64_t kRoomForRequests_bytes = 32 << 20;
 // Makes a segment for the ranks of each node by agree_on_segment(), with kRoomForRequests_bytes as
 // spare bytes. Returns nullopt on all ranks if some rank cannot map its node's segment; the reason
 // is reported once per program.
-std::optional<std::shared_ptr<Segment>> segment_by(SegmentTalk& talk, int rank, int node_rank,
+std::optional<std::shared_ptr<Segment>> segment_by(SegmentExchange& talk, int rank, int node_rank,
                                                    std::int64_t bytes);
 
 // The arguments with which the ranks of a communicator agree on their nodes' shared memory
-// (NodeRoom).
+// (NodeSharedMemory).
 struct RoomWanted {
   MPI_Comm comm;       // communicator of all ranks, with error handler MPI_ERRORS_RETURN
   const Route& route;  // route and tag for messages among the ranks
@@ -95,8 +95,7 @@ struct RoomWanted {
 // ranks, or new memory. Returns nullopt on all ranks if some node has none; nullptr if this rank is
 // alone on its node. Collective over the ranks. nodes, world_ranks: their nodes and ranks in
 // MPI_COMM_WORLD.
-std::optional<std::shared_ptr<NodeRoom>> room_on_node(const RoomWanted& wanted, int rank,
-                                                      const Nodes& nodes,
-                                                      const std::vector<int>& world_ranks);
+std::optional<std::shared_ptr<NodeSharedMemory>> shared_memory_on_node(
+    const RoomWanted& wanted, int rank, const Nodes& nodes, const std::vector<int>& world_ranks);
 
 }  // namespace weft

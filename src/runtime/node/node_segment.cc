@@ -26,13 +26,13 @@ Result<Segment> attach_segment(const SegmentOffer& first, std::int64_t bytes) {
 
 }  // namespace
 
-std::optional<SegmentOffer> LibraryTalk::of_first(const SegmentOffer& own) {
+std::optional<SegmentOffer> LibraryExchange::of_first(const SegmentOffer& own) {
   SegmentOffer first = own;
   library_calls.Bcast(&first, static_cast<int>(sizeof first), handles.byte, 0, ranks_);
   return first;
 }
 
-std::optional<Lacking> LibraryTalk::who_lacks(bool this_rank) {
+std::optional<Lacking> LibraryExchange::who_lacks(bool this_rank) {
   int rank = 0, ranks = 0;
   library_calls.Comm_rank(ranks_, &rank);
   library_calls.Comm_size(ranks_, &ranks);
@@ -42,7 +42,7 @@ std::optional<Lacking> LibraryTalk::who_lacks(bool this_rank) {
   return lacking(static_cast<int>(-greatest), ranks, rank);
 }
 
-Result<std::shared_ptr<Segment>> agree_on_segment(SegmentTalk& talk, int node_rank,
+Result<std::shared_ptr<Segment>> agree_on_segment(SegmentExchange& talk, int node_rank,
                                                   std::int64_t bytes, std::int64_t spare) {
   const bool makes = node_rank == 0 && bytes > 0;
   Result<Segment> segment = Error{};

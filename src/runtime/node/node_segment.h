@@ -31,21 +31,21 @@ inline Lacking lacking(int lowest, int ranks, int own) {
   return lowest == own ? Lacking::this_rank_first : Lacking::another;
 }
 
-// SegmentTalk: the exchanges between ranks that agree_on_segment() needs. Each function is
+// SegmentExchange: the exchanges between ranks that agree_on_segment() needs. Each function is
 // collective, and returns nullopt on all ranks if they have called different functions.
-class SegmentTalk {
+class SegmentExchange {
  public:
-  virtual ~SegmentTalk() = default;
+  virtual ~SegmentExchange() = default;
   // Returns the offer of the first rank on this rank's node.
   virtual std::optional<SegmentOffer> of_first(const SegmentOffer& own) = 0;
   virtual std::optional<Lacking> who_lacks(bool this_rank) = 0;
 };
 
-// Makes the exchanges of SegmentTalk by the MPI library. For of_first() all ranks must be on one
-// node.
-class LibraryTalk final : public SegmentTalk {
+// Makes the exchanges of SegmentExchange by the MPI library. For of_first() all ranks must be on
+// one node.
+class LibraryExchange final : public SegmentExchange {
  public:
-  explicit LibraryTalk(MPI_Comm ranks) : ranks_(ranks) {}
+  explicit LibraryExchange(MPI_Comm ranks) : ranks_(ranks) {}
   std::optional<SegmentOffer> of_first(const SegmentOffer& own) override;
   std::optional<Lacking> who_lacks(bool this_rank) override;
 
@@ -57,7 +57,7 @@ class LibraryTalk final : public SegmentTalk {
 // node_rank: this rank's number on its node. bytes: equal on all ranks of a node; 0 if this node
 // needs none, which returns nullptr. spare: further bytes that are added if the system allows.
 // Returns an error on all ranks, with a message on one of them, if some rank lacks its segment.
-Result<std::shared_ptr<Segment>> agree_on_segment(SegmentTalk& talk, int node_rank,
+Result<std::shared_ptr<Segment>> agree_on_segment(SegmentExchange& talk, int node_rank,
                                                   std::int64_t bytes, std::int64_t spare);
 
 }  // namespace weft

@@ -170,10 +170,10 @@ void OneCopyTrial::carry_out(const Step& step, std::size_t set) {
   Operands operands{{step.of_all ? send : only, step.of_all ? recv : only, temp.data()},
                     nullptr,
                     &buffers_->peers};
-  ShownBuffers shown;
+  PublishedBuffers shown;
   if (step.of_all || is_root) shown.input = copies_.shown(send, step.bytes, send);
   buffers_->peers.begin(shown);
-  const NodeTurn turn = buffers_->node_buffers.next(Ends::in_order, schedule);
+  const NodeBufferUse turn = buffers_->node_buffers.next(Ends::in_order, schedule);
   operands.use(turn, schedule);
   Execution execution(schedule, nullptr, &operands, &turn);
   for (auto done = execution.advance(kPolls); done && !*done; done = execution.advance(kPolls))

@@ -10,7 +10,7 @@
 namespace weft {
 
 BuffersToShow::BuffersToShow(const Schedule& direct, bool by_kernel)
-    : plain_(stands_alone(direct, true)), by_kernel_(by_kernel && one_copy()) {
+    : plain_(needs_no_messages(direct, true)), by_kernel_(by_kernel && one_copy()) {
   const Shape& shape = direct.shape;
   if (direct.shows_input) input_ = part(shape, outgoing(shape, 0).at);
   if (direct.shows_result) result_ = part(shape, {Buffer::recv, 0});
@@ -32,8 +32,8 @@ BuffersToShow::Part BuffersToShow::part(const Shape& shape, const Location& orig
   return part;
 }
 
-ShownBuffers BuffersToShow::in(const Call& call, std::span<const int> all_ranks,
-                               ProcessMemory::Use use) const {
+PublishedBuffers BuffersToShow::in(const Call& call, std::span<const int> all_ranks,
+                                   ProcessMemory::Use use) const {
   return {shown(input_, call, all_ranks, use), shown(result_, call, all_ranks, use)};
 }
 

@@ -19,7 +19,8 @@ class BuffersToShow {
 
   // Returns the description with the call's addresses. all_ranks: the call's ranks in
   // MPI_COMM_WORLD, sorted. use: how often these buffers are used.
-  ShownBuffers in(const Call& call, std::span<const int> all_ranks, ProcessMemory::Use use) const;
+  PublishedBuffers in(const Call& call, std::span<const int> all_ranks,
+                      ProcessMemory::Use use) const;
 
  private:
   struct Part {

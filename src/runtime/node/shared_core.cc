@@ -10,16 +10,16 @@
 #include "library/handles.h"
 #include "runtime/node/node_segment.h"
 #include "shm/other_process.h"
-#include "shm/segment_room.h"
+#include "shm/segment_allocator.h"
 
 namespace weft {
 namespace {
 
 // Creates memory shared by the node's ranks; returns nullptr on all of them if that fails.
 std::shared_ptr<std::byte> memory_of_node(MPI_Comm node, int local_rank, std::int64_t bytes) {
-  LibraryTalk talk(node);
+  LibraryExchange talk(node);
   auto segment = agree_on_segment(talk, local_rank, bytes, 0);
-  return segment ? SegmentRoom(std::move(*segment)).take(bytes) : nullptr;
+  return segment ? SegmentAllocator(std::move(*segment)).take(bytes) : nullptr;
 }
 
 }  // namespace

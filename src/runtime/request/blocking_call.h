@@ -38,7 +38,7 @@ class BlockingCall {
  private:
   const CallId id_;
   const WatchedCall watched_{id_};
-  Lasting<Progress::Blocked> handed_over_;
+  LongjmpSafe<Progress::Blocked> handed_over_;
   bool alone_ = false;
   long long began_ns_ = 0;  // time of the beginning; 0 without summary and trace
 };

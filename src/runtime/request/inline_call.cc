@@ -60,7 +60,7 @@ bool InlineCall::start(Runtime& runtime, CallId id, const Call& call, const Reci
   constexpr int kLooks = 200;
   for (int look = 0; look < kLooks; ++look) {
     state_ = alone_->progress(0);
-    if (state_ != AloneCall::State::blocked || alone_->begun()) break;
+    if (state_ != SharedMemoryCall::State::blocked || alone_->begun()) break;
   }
   any_ = true;
   *request = carrier_->request;
@@ -89,7 +89,7 @@ bool InlineCall::start(Runtime& runtime, CallId id, const Call& call, const Reci
 [[gnu::always_inline]] inline int InlineCall::complete(MPI_Request* request, MPI_Status* status) {
   *request = handles.request_null;
   if (status != MPI_STATUS_IGNORE) set_status(status);
-  if (state_ == AloneCall::State::over) [[likely]]
+  if (state_ == SharedMemoryCall::State::over) [[likely]]
     return MPI_SUCCESS;
   communicator_->has_failed();
   library_calls.Comm_call_errhandler(communicator_->user, kCollectiveMismatch);
@@ -103,9 +103,9 @@ int InlineCall::wait(Runtime& runtime, MPI_Request* request, MPI_Status* status)
   any_ = false;
   const int polls = runtime.progress.polls_inline();
   runtime.progress.advance_callers_own();
-  if (state_ == AloneCall::State::blocked) {
+  if (state_ == SharedMemoryCall::State::blocked) {
     progress(polls);
-    if (state_ == AloneCall::State::blocked) [[unlikely]]
+    if (state_ == SharedMemoryCall::State::blocked) [[unlikely]]
       wait_longer(runtime);
   }
   return complete(request, status);
@@ -115,8 +115,8 @@ int InlineCall::test(Runtime& runtime, MPI_Request* request, int* flag, MPI_Stat
   any_ = false;
   static_cast<void>(runtime.progress.polls_inline());
   runtime.progress.advance_callers_own();
-  if (state_ == AloneCall::State::blocked) progress(1);
-  *flag = state_ != AloneCall::State::blocked;
+  if (state_ == SharedMemoryCall::State::blocked) progress(1);
+  *flag = state_ != SharedMemoryCall::State::blocked;
   if (*flag) return complete(request, status);
   MPI_Request carrier = carrier_->request;
   int ended = 0;  // stays 0: MPI_Test only lets the library progress its own messages

@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "base/floating_point.h"
-#include "engine/alone.h"
+#include "engine/shared_memory_call.h"
 #include "runtime/request/requests.h"
 
 namespace weft {
@@ -69,8 +69,8 @@ class InlineCall {
   void wait_longer(Runtime& runtime);
   int complete(MPI_Request* request, MPI_Status* status);
   bool may_stay() const {
-    if (state_ == AloneCall::State::over) return true;
-    return state_ == AloneCall::State::blocked && alone_->begun();
+    if (state_ == SharedMemoryCall::State::over) return true;
+    return state_ == SharedMemoryCall::State::blocked && alone_->begun();
   }
 
   // The number of calls that start as ordinary operations after an inline call had to become one,
@@ -79,7 +79,7 @@ class InlineCall {
 
   bool any_ = false;
   int rests_ = 0;
-  AloneCall::State state_{};
+  SharedMemoryCall::State state_{};
   std::unique_ptr<Carrier> carrier_;  // nullptr before the first call
   CallId id_{};
   std::uint32_t number_ = 0;  // the call's sequence number on its communicator
@@ -90,9 +90,9 @@ class InlineCall {
   std::atomic<int>* in_flight_ = nullptr;
   FloatingPoint computes_as_;  // the caller's floating-point mode; set if the call has a kernel
   Call call_;
-  NodeTurn turn_;
+  NodeBufferUse turn_;
   Operands operands_;
-  std::optional<AloneCall> alone_;
+  std::optional<SharedMemoryCall> alone_;
 };
 
 // The variable has hidden visibility, which saves an instruction at each access.

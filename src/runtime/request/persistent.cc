@@ -35,8 +35,9 @@ bool PersistentOperation::withdraw() {
   return Runtime::active()->progress.withdraw(*this);
 }
 
-void PersistentOperation::observe_end(AloneCall::State state) {
-  if (state == AloneCall::State::in_different_calls) failed({"ranks take part in different calls"});
+void PersistentOperation::observe_end(SharedMemoryCall::State state) {
+  if (state == SharedMemoryCall::State::in_different_calls)
+    failed({"ranks take part in different calls"});
   if (Runtime::active()->observing()) times.finished = now_ns();
 }
 

@@ -8,7 +8,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "engine/alone.h"
+#include "engine/shared_memory_call.h"
 #include "runtime/job/runtime.h"
 #include "runtime/request/requests.h"
 
@@ -67,12 +67,12 @@ class PersistentOperation final : public CollectiveOperation,
   void begin_inline() { progress_inline(stays_inline_ == Stays::yes ? 0 : 1); }
   // Returns whether the caller carries the operation out, so that no other thread can take it over
   // any more. Then the caller only calls advance_inline(), which returns true once it is complete.
-  // polls: how often to look for a signal, as for an AloneCall.
+  // polls: how often to look for a signal, as for an SharedMemoryCall.
   bool claim() { return offered_ ? withdraw() : is_inline(); }
   bool advance_inline(int polls) {
     if (done()) return true;
-    const AloneCall::State state = alone_.progress(polls);
-    if (state == AloneCall::State::blocked) return false;
+    const SharedMemoryCall::State state = alone_.progress(polls);
+    if (state == SharedMemoryCall::State::blocked) return false;
     end_inline(state);
     return true;
   }
@@ -93,13 +93,13 @@ class PersistentOperation final : public CollectiveOperation,
  private:
   void offer();
   bool withdraw();
-  void end_inline(AloneCall::State state) {
-    if (state != AloneCall::State::over || Runtime::active()->observing()) [[unlikely]]
+  void end_inline(SharedMemoryCall::State state) {
+    if (state != SharedMemoryCall::State::over || Runtime::active()->observing()) [[unlikely]]
       observe_end(state);
     announced_ = true;
     Operation::end_inline();
   }
-  void observe_end(AloneCall::State state);
+  void observe_end(SharedMemoryCall::State state);
   void announce() override;
   bool one_shot() const override { return false; }
   void complete_carrier();
@@ -109,7 +109,7 @@ class PersistentOperation final : public CollectiveOperation,
                                             // started in different orders
   const std::shared_ptr<Leaders> leaders_;
   const Stays stays_inline_;
-  AloneCall alone_;                     // the part that the operation's caller carries out
+  SharedMemoryCall alone_;              // the part that the operation's caller carries out
   std::atomic<bool> is_inline_{false};  // becomes false in taken_over(); claim() reads it
   bool offered_ = false;                // the operation is offered to other threads
   bool counted_ = false;                // counted as active in Requests

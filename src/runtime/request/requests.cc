@@ -135,12 +135,13 @@ int RequestedOperation::make_request() {
                                       &request_);
 }
 
-void RequestedOperation::take_over(MPI_Request request, const NodeTurn& turn, const AloneCall& call,
-                                   AloneCall::State state) {
+void RequestedOperation::take_over(MPI_Request request, const NodeBufferUse& turn,
+                                   const SharedMemoryCall& call, SharedMemoryCall::State state) {
   request_ = request;
   use_turn(turn);
-  if (state == AloneCall::State::in_different_calls) failed({"ranks take part in different calls"});
-  if (state != AloneCall::State::blocked)
+  if (state == SharedMemoryCall::State::in_different_calls)
+    failed({"ranks take part in different calls"});
+  if (state != SharedMemoryCall::State::blocked)
     is_over();
   else if (call.begun())
     leave_hand(call.steps_done());

@@ -16,9 +16,9 @@
 
 #include "base/buffer_pool.h"
 #include "base/immortal.h"
-#include "engine/alone.h"
 #include "engine/mailbox.h"
 #include "engine/operation.h"
+#include "engine/shared_memory_call.h"
 #include "library/generated/call_ids.h"
 #include "runtime/call/call_copies.h"
 #include "runtime/comm/communicators.h"
@@ -53,7 +53,7 @@ class CollectiveOperation : public Operation {
   }
 
   // Uses the node buffers by a turn that was taken earlier.
-  void use_turn(const NodeTurn& turn) {
+  void use_turn(const NodeBufferUse& turn) {
     turn_ = turn;
     operands_.use(turn_, schedule());
   }
@@ -109,7 +109,7 @@ class CollectiveOperation : public Operation {
   // Declares that the schedule is a whole collective of the library, which `later` carries out.
   void leave_to(DeferredStep& later) { transport_.leave_to(later); }
   const Operands& operands() const { return operands_; }
-  const NodeTurn& turn() const { return turn_; }
+  const NodeBufferUse& turn() const { return turn_; }
   bool works_on_copies() const { return copies_ != nullptr; }
   void finished(const Error* error) override;
   void failed(const Error& error);
@@ -133,7 +133,7 @@ class CollectiveOperation : public Operation {
                                         // buffers
   std::unique_ptr<PeerBuffers> peers_;  // other ranks' buffers; set if they are used in place
   Operands operands_;
-  NodeTurn turn_;  // empty if the schedule needs no node memory
+  NodeBufferUse turn_;  // empty if the schedule needs no node memory
   MpiTransport transport_;
   int error_code_ = MPI_SUCCESS;  // written by finished(), read after done()
   std::atomic<bool> error_reported_{false};
@@ -154,8 +154,8 @@ class RequestedOperation : public CollectiveOperation {
 
   // Continues an inline call in state `state` as an ordinary operation. request: its request, whose
   // completion callback calls application_completed().
-  void take_over(MPI_Request request, const NodeTurn& turn, const AloneCall& call,
-                 AloneCall::State state);
+  void take_over(MPI_Request request, const NodeBufferUse& turn, const SharedMemoryCall& call,
+                 SharedMemoryCall::State state);
   static int application_completed(void* operation);
 
   // Counts the operation in `in_flight` until the application completes it.

@@ -151,7 +151,7 @@ class TakenTransfers {
   void take(int count, const MPI_Request* requests);
   void give_back(bool all, int count, const int* indices);
 
-  Lasting<AllTaken> taken_;
+  LongjmpSafe<AllTaken> taken_;
 };
 
 }  // namespace weft

@@ -32,7 +32,7 @@ class WatchedCall {
     Entered(const Entered&) = delete;
     Entered& operator=(const Entered&) = delete;
   };
-  Lasting<Entered> entered_;
+  LongjmpSafe<Entered> entered_;
 };
 
 }  // namespace weft

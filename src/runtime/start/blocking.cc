@@ -6,7 +6,7 @@
 
 #include "base/buffer_pool.h"
 #include "base/clock.h"
-#include "engine/alone.h"
+#include "engine/shared_memory_call.h"
 #include "library/generated/library_calls.h"
 #include "runtime/call/call_copies.h"
 #include "runtime/request/incomplete.h"
@@ -22,7 +22,7 @@ namespace {
 
 // Reserves the next use of the node buffers (a turn) for a collective whose state is on the
 // caller's stack. Returns an empty turn if the schedule uses no node memory.
-inline NodeTurn turn_in_order(const Plan& plan, const Schedule& first) {
+inline NodeBufferUse turn_in_order(const Plan& plan, const Schedule& first) {
   if (first.node_bytes == 0) return {};
   return plan.communicator->memory->node_buffers().next(Ends::in_order, first);
 }
@@ -49,10 +49,10 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
   const Schedule& schedule = *plan.schedule;
   const TempBuffer temp(schedule.temp_bytes);
   if (!temp.there()) return failed(call, MPI_ERR_NO_MEM);
-  const NodeTurn turn = turn_in_order(plan, schedule);
+  const NodeBufferUse turn = turn_in_order(plan, schedule);
   Operands operands = operands_of(call, plan.kernel, temp.data());
   operands.use(turn, schedule);
-  const bool done = carry_out_alone(runtime.progress, schedule, operands, turn);
+  const bool done = carry_out_in_shared_memory(runtime.progress, schedule, operands, turn);
   return done ? MPI_SUCCESS : failed(call, kCollectiveMismatch);
 }
 
@@ -61,7 +61,7 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
                                            const Plan& plan) {
   const TempBuffer temp(std::max(plan.schedule->temp_bytes, plan.direct.schedule->temp_bytes));
   if (!temp.there()) return failed(call, MPI_ERR_NO_MEM);
-  const NodeTurn turn = turn_in_order(plan, *plan.direct.schedule);
+  const NodeBufferUse turn = turn_in_order(plan, *plan.direct.schedule);
   Operands operands = operands_of(call, plan.kernel, temp.data());
   operands.use(turn, *plan.schedule);
   operands.peers = &plan.communicator->memory->peers();

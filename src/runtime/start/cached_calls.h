@@ -108,11 +108,12 @@ template <class... Words>
 }
 
 // Caches the answer for calls with these arguments. has_arrays: the call has arrays, which are not
-// compared; the answer is then cached only if it applies to all calls of this kind (Alike::all).
+// compared; the answer is then cached only if it applies to all calls of this kind
+// (CacheScope::all).
 template <class... Words>
 void remember_call(const Answer& answer, bool has_arrays, std::uint32_t called, MPI_Comm comm,
                    Words... words) {
-  if (answer.alike < (has_arrays ? Alike::all : Alike::same_arguments)) return;
+  if (answer.alike < (has_arrays ? CacheScope::all : CacheScope::same_arguments)) return;
   cached_calls.own()[CachedCalls::place_of(called, comm, words...)] = {
       answer.epoch, called, comm, {(std::uintptr_t)words...}, answer.plan};
 }

@@ -39,7 +39,7 @@ bool learns_requests(const Runtime& runtime, const Call& call, const Choice& rul
 
 // Returns whether the user leaves the choice open, so that it may differ between calls. The result
 // is equal on all ranks.
-bool may_learn(const Asked& asked, const Shape& shape, const Choice& rule) {
+bool may_learn(const PlanRequest& asked, const Shape& shape, const Choice& rule) {
   const auto& [runtime, call, communicator, use] = asked;
   const bool may = use == Use::blocking
                        ? learns_blocking(runtime, communicator, call.kind)
@@ -81,7 +81,7 @@ std::vector<Choice> variants_of(const Runtime& runtime, const CallClassKey& key,
 }
 
 // Returns the class of the call; nullptr if nothing is learnt about such calls.
-CallClass* call_class_of(const Asked& asked, const Shape& shape, const Choice& rule) {
+CallClass* call_class_of(const PlanRequest& asked, const Shape& shape, const Choice& rule) {
   const auto& [runtime, call, communicator, use] = asked;
   const Kernel kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
   const CallClassKey key = key_of(shape, use, kernel);
@@ -141,7 +141,7 @@ Engine engine_in_memory(const Runtime& runtime, const Shape& shape, bool alone) 
   return is_long && may ? Engine::thread : Engine::function;
 }
 
-Chosen chosen_for(const Asked& asked, const Eligible& eligible) {
+ChoiceResult chosen_for(const PlanRequest& asked, const Eligible& eligible) {
   const auto& [runtime, call, communicator, use] = asked;
   const Choice rule = choice_for(runtime, communicator, use, eligible.shape, eligible.by_callers);
   if (!eligible.by_callers && may_learn(asked, eligible.shape, rule))
@@ -154,8 +154,8 @@ Chosen chosen_for(const Asked& asked, const Eligible& eligible) {
 }
 
 // The rule's choice (variant 0) of a non-blocking call is computed for each shape.
-Chosen chosen_at(const Asked& asked, const Eligible& eligible, const CallClass& call_class,
-                 int variant) {
+ChoiceResult chosen_at(const PlanRequest& asked, const Eligible& eligible,
+                       const CallClass& call_class, int variant) {
   const auto place = static_cast<std::size_t>(variant);
   const bool as_listed = variant > 0 || call_class.key.blocking;
   if (as_listed && call_class.variants[place].engine == Engine::native)

@@ -10,7 +10,7 @@
 
 namespace weft {
 
-struct Chosen {
+struct ChoiceResult {
   std::optional<Reason> declined{};
   Choice choice{};
   bool by_rule = true;  // true if the rule still determines the engine, and whether Weft carries
@@ -20,10 +20,10 @@ struct Chosen {
 };
 
 // Chooses engine and algorithm by facts that are equal on all ranks.
-Chosen chosen_for(const Asked& asked, const Eligible& eligible);
+ChoiceResult chosen_for(const PlanRequest& asked, const Eligible& eligible);
 // Chooses engine and algorithm for a call that takes variant number `variant` of its class.
-Chosen chosen_at(const Asked& asked, const Eligible& eligible, const CallClass& call_class,
-                 int variant);
+ChoiceResult chosen_at(const PlanRequest& asked, const Eligible& eligible,
+                       const CallClass& call_class, int variant);
 
 // Returns whether the user named one of Weft's algorithms; it is then used even where the library's
 // is faster.

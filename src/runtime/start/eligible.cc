@@ -14,7 +14,7 @@ namespace {
 
 // Returns whether the library would refuse overlapping buffers. Persistent calls are not checked,
 // since the library's result for other calls may not apply to them.
-bool is_refused(const Asked& asked) {
+bool is_refused(const PlanRequest& asked) {
   if (asked.use == Use::persistent) return false;
   const auto doubtful = doubtful_alone(asked.call, asked.communicator);
   return doubtful && !library_accepts(*doubtful, asked.use == Use::blocking);
@@ -66,7 +66,7 @@ std::optional<Reason> declined_at_once(const Runtime& runtime, const Communicato
   return served ? std::nullopt : std::optional(outside_memory(runtime));
 }
 
-Eligible eligible(const Asked& asked) {
+Eligible eligible(const PlanRequest& asked) {
   const auto& [runtime, call, communicator, use] = asked;
   if (is_neighborhood(call.kind) && !communicator.neighbors) return declined(Reason::topology);
   if (!arguments_look_right(call, communicator) || is_refused(asked))

@@ -12,7 +12,7 @@
 namespace weft {
 
 // A call for which a plan is to be made.
-struct Asked {
+struct PlanRequest {
   Runtime& runtime;
   const Call& call;
   Communicator& communicator;
@@ -27,7 +27,7 @@ struct Eligible {
 
 // Returns the call's shape, or the reason to decline it. The result is equal on all ranks, except
 // if the library refuses arguments on this rank before any message is sent.
-Eligible eligible(const Asked& asked);
+Eligible eligible(const PlanRequest& asked);
 
 // Returns a reason to decline the call that does not depend on its arguments; nullopt if there is
 // none. communicator: nullptr if Weft does not know it.

@@ -100,7 +100,7 @@ bool holds_on_all(InternalCollective& internal_collective, bool value) {
 std::unique_ptr<PeerBuffers> peers_for(InternalCollective& internal_collective, const Call& call,
                                        Plan& plan) {
   if (!plan.direct) return nullptr;
-  const ShownBuffers own = confirmed(shown_buffers(plan, call, ProcessMemory::Use::often));
+  const PublishedBuffers own = confirmed(shown_buffers(plan, call, ProcessMemory::Use::often));
   const auto all = internal_collective.exchange(own);
   if (!all) return nullptr;
   auto peers = peers_of(*plan.communicator);

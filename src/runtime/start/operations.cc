@@ -5,7 +5,7 @@
 
 namespace weft {
 
-ShownBuffers shown_buffers(const Plan& plan, const Call& call, ProcessMemory::Use use) {
+PublishedBuffers shown_buffers(const Plan& plan, const Call& call, ProcessMemory::Use use) {
   return plan.direct.shows.in(call, plan.communicator->memory->sharing(), use);
 }
 

@@ -38,8 +38,8 @@ inline void take_turn(CollectiveOperation& operation, const Plan& plan, Ends end
     operation.take_turn(plan.communicator->memory->node_buffers(), ends, first);
 }
 
-ShownBuffers shown_buffers(const Plan& plan, const Call& call,
-                           ProcessMemory::Use use = ProcessMemory::Use::once);
+PublishedBuffers shown_buffers(const Plan& plan, const Call& call,
+                               ProcessMemory::Use use = ProcessMemory::Use::once);
 std::unique_ptr<PeerBuffers> peers_of(const Communicator& communicator);
 
 // Returns the tag of the next collective on the communicator that is not persistent.

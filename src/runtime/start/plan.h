@@ -65,7 +65,7 @@ struct Plan : Recipe {
   // Sets the schedule, and the members that depend on it. `kernel` must be set before.
   void use(std::shared_ptr<const Schedule> other) {
     schedule = std::move(other);
-    data = stands_alone(*schedule, kernel != nullptr) ? Data::in_memory : Data::by_messages;
+    data = needs_no_messages(*schedule, kernel != nullptr) ? Data::in_memory : Data::by_messages;
   }
 };
 
@@ -111,14 +111,14 @@ inline Reason exact_reason(Reason declined, const CallClass& call_class) {
 
 // Tells to which later calls on a communicator a cached answer applies, until the epoch ends: to
 // none, to calls with equal arguments, or to all.
-enum class Alike : std::uint8_t { none, same_arguments, all };
+enum class CacheScope : std::uint8_t { none, same_arguments, all };
 
 // The answer to a call: its plan, and the later calls to which the plan applies.
 struct Answer {
   const Plan* plan = nullptr;  // valid until this thread's next call; nullptr if the library
                                // carries the call out
   std::uint64_t epoch = 0;
-  Alike alike = Alike::none;
+  CacheScope alike = CacheScope::none;
   Reason reason{};  // reason why there is no plan
 };
 

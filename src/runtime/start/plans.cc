@@ -33,12 +33,13 @@ bool may_be_direct(const Runtime& runtime, Use use) {
 
 // Returns whether only the rule can tell: calls whose size no rank knows are not compared, and this
 // one is not learnt about either.
-bool is_up_to_the_rule(const Asked& asked, const Shape& shape) {
+bool is_up_to_the_rule(const PlanRequest& asked, const Shape& shape) {
   return !agreed_bytes(shape) && !is_named(asked.runtime, asked.communicator, shape) &&
          engine_for(asked.runtime, asked.communicator) == Engine::automatic;
 }
 
-bool wins_as_blocking(const Asked& asked, const Scheduled& found, const DirectPlan& direct) {
+bool wins_as_blocking(const PlanRequest& asked, const ScheduleResult& found,
+                      const DirectPlan& direct) {
   const auto& [runtime, call, communicator, use] = asked;
   if (const Shape& shape = found.schedule->shape; is_up_to_the_rule(asked, shape))
     return wins_as_request(runtime.library, shape, runtime.ranks_share_cores());
@@ -54,7 +55,7 @@ bool wins_as_blocking(const Asked& asked, const Scheduled& found, const DirectPl
 
 // Returns whether the caller may carry the call out inline, which needs all its data to go through
 // shared memory.
-bool stays_inline(const Runtime& runtime, const Call& call, const Scheduled& found) {
+bool stays_inline(const Runtime& runtime, const Call& call, const ScheduleResult& found) {
   const Schedule& schedule = *found.schedule;
   return runtime.allows_inline_calls() && !call.has_arrays() && !schedule.shape.packed &&
          schedule.node_bytes > 0 && schedule.temp_bytes == 0 && !schedule.program.empty() &&
@@ -63,15 +64,15 @@ bool stays_inline(const Runtime& runtime, const Call& call, const Scheduled& fou
 
 // The result of the fourth step: how data are moved on this rank, and which threads carry the call
 // out.
-struct Placed {
+struct PlacementResult {
   std::optional<Reason> declined{};
   DirectPlan direct{};
   Data data = Data::by_messages;
   Carrier carrier = Carrier::executor;
 };
 
-DirectPlan direct_plan(const Asked& asked, const Shape& shape, const Choice& choice,
-                       const Scheduled& found) {
+DirectPlan direct_plan(const PlanRequest& asked, const Shape& shape, const Choice& choice,
+                       const ScheduleResult& found) {
   const bool in_order = asked.runtime.config.reproducible && reduces(shape.kind);
   DirectPlan direct;
   if (in_order || !may_be_direct(asked.runtime, asked.use)) return direct;
@@ -82,10 +83,10 @@ DirectPlan direct_plan(const Asked& asked, const Shape& shape, const Choice& cho
   return direct;
 }
 
-Placed memory_for(const Asked& asked, const Eligible& eligible, const Chosen& chosen,
-                  const Scheduled& found) {
+PlacementResult memory_for(const PlanRequest& asked, const Eligible& eligible,
+                           const ChoiceResult& chosen, const ScheduleResult& found) {
   const auto& [runtime, call, communicator, use] = asked;
-  Placed placed;
+  PlacementResult placed;
   placed.direct = direct_plan(asked, eligible.shape, chosen.choice, found);
   if (found.is_alone()) placed.data = Data::in_memory;
   if (found.is_alone() && !placed.direct && !devices_possible()) placed.data = Data::at_once;
@@ -99,7 +100,7 @@ Placed memory_for(const Asked& asked, const Eligible& eligible, const Chosen& ch
   return placed;
 }
 
-Plan declined(const Asked& asked, Reason reason) {
+Plan declined(const PlanRequest& asked, Reason reason) {
   Plan plan;
   plan.communicator = &asked.communicator;
   plan.declined = reason;
@@ -107,10 +108,10 @@ Plan declined(const Asked& asked, Reason reason) {
 }
 
 // Makes the plan after engine and algorithm have been chosen.
-Plan planned_by(const Asked& asked, const Eligible& eligible, const Chosen& chosen) {
-  Scheduled found = schedule_for(asked, eligible, chosen);
+Plan planned_by(const PlanRequest& asked, const Eligible& eligible, const ChoiceResult& chosen) {
+  ScheduleResult found = schedule_for(asked, eligible, chosen);
   if (found.declined) return declined(asked, *found.declined);
-  Placed placed = memory_for(asked, eligible, chosen, found);
+  PlacementResult placed = memory_for(asked, eligible, chosen, found);
   if (placed.declined) return declined(asked, *placed.declined);
   Plan plan;
   plan.communicator = &asked.communicator;
@@ -125,10 +126,10 @@ Plan planned_by(const Asked& asked, const Eligible& eligible, const Chosen& chos
   return plan;
 }
 
-Plan planned(const Asked& asked) {
+Plan planned(const PlanRequest& asked) {
   const Eligible found = eligible(asked);
   if (found.declined) return declined(asked, *found.declined);
-  const Chosen chosen = chosen_for(asked, found);
+  const ChoiceResult chosen = chosen_for(asked, found);
   if (chosen.declined) return declined(asked, *chosen.declined);
   if (!chosen.call_class) return planned_by(asked, found, chosen);
   Plan plan;
@@ -137,11 +138,12 @@ Plan planned(const Asked& asked) {
   return plan;
 }
 
-Answer left_to_library(Reason reason, const Runtime& runtime, Alike alike, std::uint64_t epoch) {
-  return {nullptr, epoch, may_pass_through(runtime) ? alike : Alike::none, reason};
+Answer left_to_library(Reason reason, const Runtime& runtime, CacheScope alike,
+                       std::uint64_t epoch) {
+  return {nullptr, epoch, may_pass_through(runtime) ? alike : CacheScope::none, reason};
 }
 
-Answer answer(const Plan& plan, const Runtime& runtime, Alike alike, std::uint64_t epoch) {
+Answer answer(const Plan& plan, const Runtime& runtime, CacheScope alike, std::uint64_t epoch) {
   if (plan.declined) return left_to_library(*plan.declined, runtime, alike, epoch);
   return {&plan, epoch, alike};
 }
@@ -151,7 +153,7 @@ Answer answer(const Plan& plan, const Runtime& runtime, Alike alike, std::uint64
   Communicator* communicator = Communicators::own().find(call.comm);
   if (const auto reason = declined_at_once(runtime, communicator, call, use)) {
     const bool known = communicator || runtime.native();
-    return left_to_library(*reason, runtime, known ? Alike::all : Alike::none, began_at);
+    return left_to_library(*reason, runtime, known ? CacheScope::all : CacheScope::none, began_at);
   }
   const Plan made = planned({runtime, call, *communicator, use});
   // These plans are not cached: a refusal may depend on buffer addresses, in which similar calls
@@ -159,7 +161,7 @@ Answer answer(const Plan& plan, const Runtime& runtime, Alike alike, std::uint64
   const bool alone = made.declined == Reason::arguments || made.declined == Reason::topology;
   const Plan* plan = alone ? RecentPlanCache::own().keep(made)
                            : RecentPlanCache::own().add(call, use, began_at, made);
-  return answer(*plan, runtime, alone ? Alike::none : Alike::same_arguments, began_at);
+  return answer(*plan, runtime, alone ? CacheScope::none : CacheScope::same_arguments, began_at);
 }
 
 }  // namespace
@@ -168,21 +170,21 @@ Answer plan_for(Runtime& runtime, const Call& call, Use use) {
   const Plan* plan = RecentPlanCache::find_own(call, use);
   if (!plan) [[unlikely]]
     return plan_made(runtime, call, use);
-  return answer(*plan, runtime, Alike::same_arguments, epoch());
+  return answer(*plan, runtime, CacheScope::same_arguments, epoch());
 }
 
 Answer leave_blocking(const Runtime& runtime, Kind kind) {
-  if (!runtime.observing()) return left_to_library({}, runtime, Alike::all, epoch());
+  if (!runtime.observing()) return left_to_library({}, runtime, CacheScope::all, epoch());
   if (runtime.native()) return {.reason = Reason::engine_native};
   return {.reason = runtime.config.leaves(kind) ? Reason::kind_left : Reason::outside_memory};
 }
 
 const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, int variant) {
   const CallClass& call_class = *first.variants->call_class;
-  const Asked asked{runtime, call, *first.communicator,
-                    call_class.key.blocking ? Use::blocking : Use::request};
+  const PlanRequest asked{runtime, call, *first.communicator,
+                          call_class.key.blocking ? Use::blocking : Use::request};
   const Eligible eligible{.shape = shape_of(call, *first.communicator)};
-  const Chosen chosen = chosen_at(asked, eligible, call_class, variant);
+  const ChoiceResult chosen = chosen_at(asked, eligible, call_class, variant);
   auto plan = std::make_unique<Plan>(chosen.declined ? declined(asked, *chosen.declined)
                                                      : planned_by(asked, eligible, chosen));
   if (plan->declined == Reason::rule) plan->declined = Reason::learnt;

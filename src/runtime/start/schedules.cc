@@ -69,7 +69,7 @@ const Algorithm* direct_of(const Shape& shape) {
 // Returns whether the call can be carried out without MPI_THREAD_MULTIPLE: its caller alone
 // completes it, or the progress thread advances it in shared memory. The result is equal on all
 // ranks.
-bool can_do_without_level(const Runtime& runtime, const Scheduled& found, Use use) {
+bool can_do_without_level(const Runtime& runtime, const ScheduleResult& found, Use use) {
   const Schedule& schedule = *found.schedule;
   if (schedule.node_bytes == 0) return false;
   if (use == Use::persistent && needs_no_later_help(schedule, false)) return true;
@@ -79,12 +79,13 @@ bool can_do_without_level(const Runtime& runtime, const Scheduled& found, Use us
 
 }  // namespace
 
-Scheduled schedule_for(const Asked& asked, const Eligible& eligible, const Chosen& chosen) {
+ScheduleResult schedule_for(const PlanRequest& asked, const Eligible& eligible,
+                            const ChoiceResult& chosen) {
   const auto& [runtime, call, communicator, use] = asked;
   const Shape& shape = eligible.shape;
   const Choice& choice = chosen.choice;
   look_for_devices();
-  Scheduled found{.engine = choice.engine};
+  ScheduleResult found{.engine = choice.engine};
   if (reduces(call.kind)) found.kernel = kernel_for(call.op, call.recvtype);
   const bool packs =
       use != Use::blocking && runtime.in_memory_only() && PackedData::is_needed(shape);

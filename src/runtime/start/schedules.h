@@ -9,18 +9,19 @@
 
 namespace weft {
 
-struct Scheduled {
+struct ScheduleResult {
   std::optional<Reason> declined{};
   Engine engine = Engine::native;
   Kernel kernel = nullptr;  // for reductions; nullptr if MPI_Reduce_local must be used
   std::shared_ptr<const Schedule> schedule{};
   Needs needs{};  // requirements of the algorithm
 
-  bool is_alone() const { return stands_alone(*schedule, kernel != nullptr); }
+  bool is_alone() const { return needs_no_messages(*schedule, kernel != nullptr); }
 };
 
 // Returns the schedule for a call; the result is equal on all ranks.
-Scheduled schedule_for(const Asked& asked, const Eligible& eligible, const Chosen& chosen);
+ScheduleResult schedule_for(const PlanRequest& asked, const Eligible& eligible,
+                            const ChoiceResult& chosen);
 
 // Returns a schedule from the communicator's cache, or builds it.
 std::shared_ptr<const Schedule> schedule_for(const Runtime& runtime, Communicator& communicator,

@@ -2,7 +2,7 @@
 // whose schedules the communicator caches.
 #include "runtime/trial/internal_collective.h"
 
-#include "engine/alone.h"
+#include "engine/shared_memory_call.h"
 #include "library/handles.h"
 #include "runtime/job/runtime.h"
 #include "runtime/node/shared_buffers.h"
@@ -24,24 +24,24 @@ bool InternalCollective::try_to_carry_out(const Schedule& schedule, const Call& 
                                           Kernel kernel) {
   if (schedule.is_direct) return carry_out_directly(schedule, call, kernel);
   return schedule.shape.on_one_node && schedule.node_bytes > 0
-             ? carry_out_alone(schedule, call, kernel)
+             ? carry_out_in_shared_memory(schedule, call, kernel)
              : carry_out_by_messages(schedule, call, kernel);
 }
 
-bool InternalCollective::carry_out_alone(const Schedule& schedule, const Call& call,
-                                         Kernel kernel) {
+bool InternalCollective::carry_out_in_shared_memory(const Schedule& schedule, const Call& call,
+                                                    Kernel kernel) {
   const TempBuffer temp(schedule.temp_bytes);
-  const NodeTurn turn = communicator_.memory->node_buffers().next(Ends::in_order, schedule);
+  const NodeBufferUse turn = communicator_.memory->node_buffers().next(Ends::in_order, schedule);
   Operands operands = operands_of(call, kernel, temp.data());
   operands.use(turn, schedule);
-  return weft::carry_out_alone(runtime_.progress, schedule, operands, turn);
+  return weft::carry_out_in_shared_memory(runtime_.progress, schedule, operands, turn);
 }
 
 bool InternalCollective::carry_out_directly(const Schedule& schedule, const Call& call,
                                             Kernel kernel) {
   NodeMemory& memory = *communicator_.memory;
   const TempBuffer temp(schedule.temp_bytes);
-  const NodeTurn turn = memory.node_buffers().next(Ends::in_order, schedule);
+  const NodeBufferUse turn = memory.node_buffers().next(Ends::in_order, schedule);
   Operands operands = operands_of(call, kernel, temp.data());
   operands.use(turn, schedule);
   operands.peers = &memory.peers();

@@ -50,7 +50,7 @@ class InternalCollective {
 
  private:
   bool try_to_carry_out(const Schedule& schedule, const Call& call, Kernel kernel);
-  bool carry_out_alone(const Schedule& schedule, const Call& call, Kernel kernel);
+  bool carry_out_in_shared_memory(const Schedule& schedule, const Call& call, Kernel kernel);
   bool carry_out_directly(const Schedule& schedule, const Call& call, Kernel kernel);
   bool carry_out_by_messages(const Schedule& schedule, const Call& call, Kernel kernel);
   bool exchange(const void* own, void* all, std::int64_t bytes);

@@ -17,7 +17,7 @@ bool are_alike_on_each_node(const std::vector<std::int64_t>& wanted, const Nodes
 }
 
 // InternalTalk: the exchanges in which ranks agree on a segment, made by Weft's own collectives.
-class InternalTalk final : public SegmentTalk {
+class InternalTalk final : public SegmentExchange {
  public:
   explicit InternalTalk(InternalCollective& internal_collective)
       : internal_collective_(internal_collective), c_(internal_collective.communicator()) {}
@@ -49,7 +49,7 @@ bool agree_on_room(InternalCollective& internal_collective, std::int64_t bytes) 
   if (std::all_of(wanted->begin(), wanted->end(), has_room)) return true;
   InternalTalk talk(internal_collective);
   auto segment = segment_by(talk, c.rank, c.nodes->local_rank(c.rank), fits ? 0 : bytes);
-  if (segment && *segment) c.room = SegmentRoom(std::move(*segment));
+  if (segment && *segment) c.room = SegmentAllocator(std::move(*segment));
   return segment.has_value();
 }
 

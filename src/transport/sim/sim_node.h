@@ -16,7 +16,7 @@ class SimNode {
  public:
   // Returns the use of the node buffers by the next rank of the node. Must be called for each of
   // these ranks in order.
-  NodeTurn turn(const Schedule& schedule) {
+  NodeBufferUse turn(const Schedule& schedule) {
     const std::int64_t bytes = schedule.node_bytes;
     if (bytes == 0) return {};
     const int ranks = ranks_here(schedule.shape);

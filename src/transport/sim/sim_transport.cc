@@ -5,7 +5,7 @@ namespace weft {
 
 SimTransport::SimTransport(SimNetwork& network, SimLeaders& leaders, const SimModel& model,
                            int operation, const Schedule& schedule, std::span<const SimRank> ranks,
-                           const SimOperator& op, const NodeTurn& turn)
+                           const SimOperator& op, const NodeBufferUse& turn)
     : network_(network),
       leaders_(leaders),
       model_(model),

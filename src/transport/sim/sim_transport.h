@@ -13,7 +13,7 @@ class SimTransport : public Transport {
   // All arguments must outlive the transport.
   SimTransport(SimNetwork& network, SimLeaders& leaders, const SimModel& model, int operation,
                const Schedule& schedule, std::span<const SimRank> ranks, const SimOperator& op,
-               const NodeTurn& turn);
+               const NodeBufferUse& turn);
 
   Result<bool> start(const Step& step) override;
   Result<bool> test() override;

@@ -15,12 +15,12 @@ namespace {
 
 struct Runner {
   Runner(SimNetwork& network, SimLeaders& leaders, const SimModel& model, const Schedule& schedule,
-         std::span<const SimRank> ranks, const SimOperator& op, const NodeTurn& own_turn)
+         std::span<const SimRank> ranks, const SimOperator& op, const NodeBufferUse& own_turn)
       : turn(own_turn),
         transport(network, leaders, model, 0, schedule, ranks, op, turn),
         execution(schedule, &transport, nullptr, &turn) {}
 
-  NodeTurn turn;
+  NodeBufferUse turn;
   SimTransport transport;
   Execution execution;
   bool done = false;

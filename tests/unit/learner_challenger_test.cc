@@ -52,7 +52,7 @@ TEST(Learner, ASettledVariantThatIsBeatenByNowIsLearntAboutAnew) {
 }
 
 // Of a batch, and at one position of a cycle.
-TEST(Learner, ABatchIsComparedWithItsRivalAsAWhole) {
+TEST(Learner, ABatchIsComparedWithItsChallengerAsAWhole) {
   for (const int depth : {2, 5, 8}) {
     Program program(2, 0.001);
     const auto batch = static_cast<std::uint32_t>(depth);
@@ -76,17 +76,18 @@ TEST(Learner, ABatchIsComparedWithItsRivalAsAWhole) {
 
 // One call by itself, before the batches or between them. Of the library's calls only those count
 // as in flight that are watched.
-TEST(Learner, ABatchIsComparedWithItsRivalAsAWholeWhereverBatchesBegin) {
+TEST(Learner, ABatchIsComparedWithItsChallengerAsAWholeWhereverBatchesBegin) {
   for (const int test : {0, 1, 2, 3, 4, 5, 6, 7}) {
-    const int depth = 2 + test / 2, rival = test % 2 == 0 ? 2 : kNative, in_use = 3 - rival;
+    const int depth = 2 + test / 2, challenger = test % 2 == 0 ? 2 : kNative,
+              in_use = 3 - challenger;
     for (const int alone : {0, 90}) {
       Program program(2, 0.001);
       bool is_last = false;
       const int call_class = program.add_call_class(
           3,
           [&](int rank, int variant, std::uint32_t call) {
-            const std::int64_t ms[] = {120, variant == rival ? 80 : 110,
-                                       variant == rival ? 80 : 110};
+            const std::int64_t ms[] = {120, variant == challenger ? 80 : 110,
+                                       variant == challenger ? 80 : 110};
             return is_last ? with_noise(ms[variant] * kMs * depth, rank, call) : std::int64_t{1000};
           },
           known(in_use, {120, 100, 100}, depth));
@@ -103,12 +104,12 @@ TEST(Learner, ABatchIsComparedWithItsRivalAsAWholeWhereverBatchesBegin) {
         if (batch == alone) make_call(true, true);
         for (int place = 0; place < depth; ++place) make_call(place == 0, place + 1 == depth);
       }
-      EXPECT_EQ(of_batch, rival) << depth << ", " << alone;
+      EXPECT_EQ(of_batch, challenger) << depth << ", " << alone;
     }
   }
 }
 
-TEST(Learner, EachPositionIsComparedWithItsRival) {
+TEST(Learner, EachPositionIsComparedWithItsChallenger) {
   Program program(2, 0.001);
   Learner::Settings settings;
   settings.known = {{2, 30 * kMs, 1, {40 * kMs, 34 * kMs, 30 * kMs}},
@@ -125,8 +126,8 @@ TEST(Learner, EachPositionIsComparedWithItsRival) {
   EXPECT_EQ(program.call(call_class), kNative);
 }
 
-// One call of the rival in each round, and few rounds.
-TEST(Learner, AVariantThatHoldsMeetsItsRivalSeldom) {
+// One call of the challenger in each round, and few rounds.
+TEST(Learner, AVariantThatHoldsMeetsItsChallengerSeldom) {
   Program program;
   const int call_class = program.add_call_class(3, variants_of({12, 10, 8}), known(2, {12, 10, 8}));
   int others = 0;
@@ -139,7 +140,7 @@ TEST(Learner, AVariantThatHoldsMeetsItsRivalSeldom) {
 }
 
 // By the budget alone, so not in a short run.
-TEST(Learner, ARivalThatIsClearlySlowerIsMetWithinTheBudget) {
+TEST(Learner, AChallengerThatIsClearlySlowerIsMetWithinTheBudget) {
   Program program;
   const int call_class = program.add_call_class(3, variants_of({12, 40, 8}), known(2, {12, 40, 8}));
   for (int call = 0; call < 390; ++call) EXPECT_EQ(program.call(call_class), 2);
@@ -150,7 +151,7 @@ TEST(Learner, ARivalThatIsClearlySlowerIsMetWithinTheBudget) {
 }
 
 // The variant in use was held up in their first round.
-TEST(Learner, ARivalThatWasLuckyOnceIsMetWithinTheBudget) {
+TEST(Learner, AChallengerThatWasLuckyOnceIsMetWithinTheBudget) {
   Program program;
   std::uint32_t last_met = 0;
   int met = 0;
@@ -173,7 +174,7 @@ TEST(Learner, ARivalThatWasLuckyOnceIsMetWithinTheBudget) {
   EXPECT_GT(on_trial, 4u);
 }
 
-TEST(Learner, ARivalThatWasClearlySlowerIsTakenWhereItIsFasterByNow) {
+TEST(Learner, AChallengerThatWasClearlySlowerIsTakenWhereItIsFasterByNow) {
   Program program;
   const int call_class = program.add_call_class(3, variants_of({12, 5, 8}), known(2, {12, 40, 8}));
   for (int call = 0; call < 600; ++call) program.call(call_class);
@@ -181,7 +182,7 @@ TEST(Learner, ARivalThatWasClearlySlowerIsTakenWhereItIsFasterByNow) {
 }
 
 // Whatever chance says.
-TEST(Learner, AVariantThatIsAsFastAsItsRivalIsNotLearntAboutAgainAndAgain) {
+TEST(Learner, AVariantThatIsAsFastAsItsChallengerIsNotLearntAboutAgainAndAgain) {
   for (std::uint32_t seed = 0; seed < 100; ++seed) {
     Program program;
     const int call_class = program.add_call_class(
@@ -196,8 +197,8 @@ TEST(Learner, AVariantThatIsAsFastAsItsRivalIsNotLearntAboutAgainAndAgain) {
   }
 }
 
-// Such as a file that the program writes: it is no cost, and says nothing of the rival.
-TEST(Learner, WhatHoldsTheProgramUpWhileItsRivalIsMetCostsLittle) {
+// Such as a file that the program writes: it is no cost, and says nothing of the challenger.
+TEST(Learner, WhatHoldsTheProgramUpWhileItsChallengerIsMetCostsLittle) {
   Program program(2, 1);
   std::vector<int> met(3);
   const int call_class = program.add_call_class(
@@ -213,8 +214,8 @@ TEST(Learner, WhatHoldsTheProgramUpWhileItsRivalIsMetCostsLittle) {
   EXPECT_GT(met[0] + met[1], 2);  // it is met again
 }
 
-// As rival or otherwise: a worker that some rank has not got.
-TEST(Learner, ARivalThatARankCannotTakeIsNone) {
+// As challenger or otherwise: a worker that some rank has not got.
+TEST(Learner, AChallengerThatARankCannotTakeIsNone) {
   for (const int without : {-1, 1}) {
     Program program;
     program.leave_without_worker(without);
@@ -227,7 +228,7 @@ TEST(Learner, ARivalThatARankCannotTakeIsNone) {
   }
 }
 
-TEST(Learner, ARivalThatARankCannotTakeHidesNoOther) {
+TEST(Learner, AChallengerThatARankCannotTakeHidesNoOther) {
   Program program(2, 0.001);
   program.leave_without_worker(1);
   Learner::Settings settings = known(kNative, {110, 100, 105});
@@ -238,7 +239,7 @@ TEST(Learner, ARivalThatARankCannotTakeHidesNoOther) {
 }
 
 // It loses its turn while another call class is called.
-TEST(Learner, AComparisonWithARivalMayBeBrokenOff) {
+TEST(Learner, AComparisonWithAChallengerMayBeBrokenOff) {
   Program program;
   const int one = program.add_call_class(3, variants_of({120, 80, 110}), known(2, {120, 100, 100}));
   const int other = program.add_call_class(2, variants_of({10, 10}));

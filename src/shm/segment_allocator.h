@@ -1,4 +1,4 @@
-// SegmentRoom: a segment that is handed out piece by piece, from beginning to end. Creating a
+// SegmentAllocator: a segment that is handed out piece by piece, from beginning to end. Creating a
 // segment and mapping it on all ranks takes a dozen system calls and an agreement; handing out a
 // piece takes none. No piece is handed out twice, so all are initially zero, like fresh memory.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-class SegmentRoom {
+class SegmentAllocator {
  public:
   // A segment, and the offset in bytes at which its remaining space begins.
   struct Space {
@@ -18,10 +18,10 @@ class SegmentRoom {
     std::int64_t next = 0;
   };
 
-  SegmentRoom() = default;  // has no segment, so nothing fits
-  explicit SegmentRoom(std::shared_ptr<Space> space) : space_(std::move(space)) {}
+  SegmentAllocator() = default;  // has no segment, so nothing fits
+  explicit SegmentAllocator(std::shared_ptr<Space> space) : space_(std::move(space)) {}
   // Makes the whole segment available for pieces.
-  explicit SegmentRoom(std::shared_ptr<Segment> segment)
+  explicit SegmentAllocator(std::shared_ptr<Segment> segment)
       : space_(std::make_shared<Space>(std::move(segment))) {}
 
   bool fits(std::int64_t bytes) const { return bytes <= left(); }

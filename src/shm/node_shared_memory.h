@@ -1,8 +1,8 @@
-// NodeRoom: a communicator's memory on one node. Its first page records who uses it; the node
-// buffers follow, and space for anything else that the communicator needs. NodeRooms: the NodeRoom
-// objects of this process that no communicator uses at present. Creating and mapping a segment
-// takes two dozen system calls, and its first pages as many faults; the next communicator of the
-// same ranks saves these by reuse.
+// NodeSharedMemory: a communicator's memory on one node. Its first page records who uses it; the
+// node buffers follow, and space for anything else that the communicator needs. NodeSharedMemories:
+// the NodeSharedMemory objects of this process that no communicator uses at present. Creating and
+// mapping a segment takes two dozen system calls, and its first pages as many faults; the next
+// communicator of the same ranks saves these by reuse.
 #pragma once
 
 #include <atomic>
@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "shm/node_buffers.h"
-#include "shm/segment_room.h"
+#include "shm/segment_allocator.h"
 
 namespace weft {
 
-class NodeRoom {
+class NodeSharedMemory {
  public:
   // The ranks whose communicators may use the same memory, one after the other.
   struct Group {
@@ -30,7 +30,8 @@ class NodeRoom {
 
   // segment: must be zero at first, and longer than bytes() by the space for anything else.
   // node_rank: this rank's index in the group.
-  NodeRoom(std::shared_ptr<Segment> segment, Group group, int node_rank, std::int64_t buffer_bytes);
+  NodeSharedMemory(std::shared_ptr<Segment> segment, Group group, int node_rank,
+                   std::int64_t buffer_bytes);
 
   // Returns a unique number that is equal on all ranks that share the memory.
   std::uint64_t token() const { return rest_.segment->name().token; }
@@ -38,7 +39,7 @@ class NodeRoom {
     return group.members == members_ && group.is_alone == is_alone_;
   }
   NodeBuffers& node_buffers() { return node_buffers_; }
-  SegmentRoom::Space& rest() { return rest_; }
+  SegmentAllocator::Space& rest() { return rest_; }
 
   // Says that much of the node buffers was written, so that their pages should be returned to the
   // system when the communicator ends.
@@ -47,7 +48,7 @@ class NodeRoom {
   void lose() { is_lost_.store(true, std::memory_order_relaxed); }
 
  private:
-  friend class NodeRooms;
+  friend class NodeSharedMemories;
 
   // The layout of the first page, which is initially zero.
   struct Shared {
@@ -88,7 +89,7 @@ class NodeRoom {
   void settle();
 
   const std::shared_ptr<const std::vector<int>> members_;
-  SegmentRoom::Space rest_;
+  SegmentAllocator::Space rest_;
   NodeBuffers node_buffers_;
   // The last reuse and zeroing that this rank knows of. It misses none, so a few bits suffice.
   std::uint16_t use_ = 0, clears_ = 0;
@@ -96,32 +97,33 @@ class NodeRoom {
   std::atomic<bool> is_spread_{false}, is_lost_{false};
 };
 
-// Keeps the NodeRoom objects that no communicator uses. All functions are thread-safe. An object
-// returns here when its last holder releases it.
-class NodeRooms {
+// Keeps the NodeSharedMemory objects that no communicator uses. All functions are thread-safe. An
+// object returns here when its last holder releases it.
+class NodeSharedMemories {
  public:
   // The number of objects that are kept, and the larger number that may be kept until other ranks
   // have left them.
   static constexpr std::size_t kMost = 16, kMostInAll = 64;
 
   // Adds a new object, for a communicator that uses it at once.
-  std::shared_ptr<NodeRoom> add(std::shared_ptr<Segment> segment, NodeRoom::Group group,
-                                int node_rank, std::int64_t buffer_bytes);
+  std::shared_ptr<NodeSharedMemory> add(std::shared_ptr<Segment> segment,
+                                        NodeSharedMemory::Group group, int node_rank,
+                                        std::int64_t buffer_bytes);
   // Returns memory that all ranks of the group have left and that each must take now; nullptr if
   // there is none. Must be called by the group's first rank, which sends the token to the others.
-  std::shared_ptr<NodeRoom> take(const NodeRoom::Group& group);
+  std::shared_ptr<NodeSharedMemory> take(const NodeSharedMemory::Group& group);
   // Returns the memory of this token, which all ranks of the group keep; for the ranks to which the
   // first one has sent the token.
-  std::shared_ptr<NodeRoom> take(const NodeRoom::Group& group, std::uint64_t token);
+  std::shared_ptr<NodeSharedMemory> take(const NodeSharedMemory::Group& group, std::uint64_t token);
 
   std::size_t kept();
 
  private:
-  using Kept = std::vector<std::unique_ptr<NodeRoom>>;
+  using Kept = std::vector<std::unique_ptr<NodeSharedMemory>>;
 
-  std::shared_ptr<NodeRoom> lend(std::unique_ptr<NodeRoom> room);
-  std::shared_ptr<NodeRoom> take(Kept::iterator one);
-  void put(std::unique_ptr<NodeRoom> room);
+  std::shared_ptr<NodeSharedMemory> lend(std::unique_ptr<NodeSharedMemory> room);
+  std::shared_ptr<NodeSharedMemory> take(Kept::iterator one);
+  void put(std::unique_ptr<NodeSharedMemory> room);
   // Removes the objects that are not kept any longer and returns them, to be unmapped when the lock
   // is free.
   Kept surplus();
@@ -130,7 +132,7 @@ class NodeRooms {
   Kept kept_;         // the object that returned last is last
 };
 
-// Returns the NodeRooms of this process.
-NodeRooms& node_rooms();
+// Returns the NodeSharedMemories of this process.
+NodeSharedMemories& node_shared_memories();
 
 }  // namespace weft

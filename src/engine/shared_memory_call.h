@@ -1,6 +1,6 @@
-// AloneCall carries out a collective whose schedule uses only the node's shared memory. The caller
-// carries it out in one pass, without a transport or another thread. It is separate from Execution
-// because instructions dominate the time of such short calls.
+// SharedMemoryCall carries out a collective whose schedule uses only the node's shared memory. The
+// caller carries it out in one pass, without a transport or another thread. It is separate from
+// Execution because instructions dominate the time of such short calls.
 #pragma once
 
 #include "engine/progress.h"
@@ -10,12 +10,12 @@
 
 namespace weft {
 
-class AloneCall {
+class SharedMemoryCall {
  public:
-  // schedule: must satisfy stands_alone(), and must not use other ranks' buffers in place. turn:
-  // the call's use of the node buffers; required if the schedule has node_bytes. All arguments must
-  // outlive this object.
-  AloneCall(const Schedule& schedule, const Operands& operands, const NodeTurn& turn)
+  // schedule: must satisfy needs_no_messages(), and must not use other ranks' buffers in place.
+  // turn: the call's use of the node buffers; required if the schedule has node_bytes. All
+  // arguments must outlive this object.
+  SharedMemoryCall(const Schedule& schedule, const Operands& operands, const NodeBufferUse& turn)
       : schedule_(schedule), operands_(operands), turn_(turn), next_(schedule.program.data()) {}
 
   enum class State : std::uint8_t { blocked, over, in_different_calls };
@@ -38,24 +38,24 @@ class AloneCall {
 
   const Schedule& schedule_;
   const Operands& operands_;
-  const NodeTurn& turn_;
+  const NodeBufferUse& turn_;
   const Instruction* next_;
   bool begun_ = false;
 };
 
 // Completes the call. While the caller waits for other ranks, it helps other operations.
-AloneCall::State wait_for_others(Progress& progress, AloneCall& call);
+SharedMemoryCall::State wait_for_others(Progress& progress, SharedMemoryCall& call);
 
 // Carries out one call. Returns true on success, false if the ranks have called different
 // collectives.
-inline bool carry_out_alone(Progress& progress, const Schedule& schedule, const Operands& operands,
-                            const NodeTurn& turn) {
-  AloneCall call(schedule, operands, turn);
+inline bool carry_out_in_shared_memory(Progress& progress, const Schedule& schedule,
+                                       const Operands& operands, const NodeBufferUse& turn) {
+  SharedMemoryCall call(schedule, operands, turn);
   progress.advance_callers_own();
-  AloneCall::State state = call.progress(progress.polls_inline());
-  if (state == AloneCall::State::blocked) [[unlikely]]
+  SharedMemoryCall::State state = call.progress(progress.polls_inline());
+  if (state == SharedMemoryCall::State::blocked) [[unlikely]]
     state = wait_for_others(progress, call);
-  return state == AloneCall::State::over;
+  return state == SharedMemoryCall::State::over;
 }
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 // Rooms of communicators, used again: two pools in one process are those of two ranks.
-#include "shm/node_room.h"
+#include "shm/node_shared_memory.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -20,14 +20,14 @@ namespace {
 
 constexpr std::int64_t kBufferBytes = 64 << 10, kFurther = 1 << 20;
 
-NodeRoom::Group group_of(std::vector<int> members, bool is_alone) {
+NodeSharedMemory::Group group_of(std::vector<int> members, bool is_alone) {
   return {std::make_shared<const std::vector<int>>(std::move(members)), is_alone};
 }
-const NodeRoom::Group kGroup = group_of({3, 5}, true);
+const NodeSharedMemory::Group kGroup = group_of({3, 5}, true);
 
 class NodeRoomTest : public testing::Test {
  protected:
-  using Room = std::shared_ptr<NodeRoom>;
+  using Room = std::shared_ptr<NodeSharedMemory>;
   struct Pair {
     Room first, second;
   };
@@ -37,15 +37,15 @@ class NodeRoomTest : public testing::Test {
     return std::make_shared<Segment>(std::move(*segment));
   }
 
-  Pair made(const NodeRoom::Group& group = kGroup) {
-    auto segment = owned(Segment::create(NodeRoom::bytes(2, kBufferBytes) + kFurther));
+  Pair made(const NodeSharedMemory::Group& group = kGroup) {
+    auto segment = owned(Segment::create(NodeSharedMemory::bytes(2, kBufferBytes) + kFurther));
     auto attached = owned(Segment::attach(segment->name()));
     return {first_.add(segment, group, 0, kBufferBytes),
             second_.add(attached, group, 1, kBufferBytes)};
   }
 
   // As the ranks do that make a communicator.
-  Pair taken(const NodeRoom::Group& group = kGroup) {
+  Pair taken(const NodeSharedMemory::Group& group = kGroup) {
     auto room = first_.take(group);
     return {room, room ? second_.take(group, room->token()) : nullptr};
   }
@@ -53,22 +53,22 @@ class NodeRoomTest : public testing::Test {
   // A collective in which each rank waits for the other.
   static void use(const Pair& pair, Ends ends = Ends::in_order) {
     Schedule schedule;
-    const NodeTurn one = pair.first->node_buffers().next(ends, schedule);
-    const NodeTurn other = pair.second->node_buffers().next(ends, schedule);
-    for (const NodeTurn& turn : {one, other}) {
+    const NodeBufferUse one = pair.first->node_buffers().next(ends, schedule);
+    const NodeBufferUse other = pair.second->node_buffers().next(ends, schedule);
+    for (const NodeBufferUse& turn : {one, other}) {
       EXPECT_TRUE(turn.may_begin());
       turn.signal(1);
     }
-    EXPECT_EQ(one.look_for(1, 1, 1), NodeTurn::Seen::yes);
-    EXPECT_EQ(other.look_for(0, 1, 1), NodeTurn::Seen::yes);
-    for (const NodeTurn& turn : {one, other}) turn.end(true);
+    EXPECT_EQ(one.look_for(1, 1, 1), NodeBufferUse::Seen::yes);
+    EXPECT_EQ(other.look_for(0, 1, 1), NodeBufferUse::Seen::yes);
+    for (const NodeBufferUse& turn : {one, other}) turn.end(true);
   }
 
-  static SegmentRoom rest_of(const Room& room) {
-    return SegmentRoom(std::shared_ptr<SegmentRoom::Space>(room, &room->rest()));
+  static SegmentAllocator rest_of(const Room& room) {
+    return SegmentAllocator(std::shared_ptr<SegmentAllocator::Space>(room, &room->rest()));
   }
 
-  NodeRooms first_, second_;
+  NodeSharedMemories first_, second_;
 };
 
 TEST_F(NodeRoomTest, TheNextOfTheSameRanksGetsItWithItsNodeBuffersAsTheyAre) {
@@ -113,7 +113,7 @@ TEST_F(NodeRoomTest, WhatWasGivenAwayIsZeroAgain) {
   for (const std::int64_t bytes : {kPageBytes, kFurther, 2 * kPageBytes}) {
     use(pair);
     for (const Room& room : {pair.first, pair.second}) {
-      SegmentRoom rest = rest_of(room);
+      SegmentAllocator rest = rest_of(room);
       std::fill_n(rest.take(bytes).get(), bytes, std::byte{7});
       EXPECT_TRUE(rest.fits(kFurther - bytes));
       EXPECT_FALSE(rest.fits(kFurther - bytes + 1));
@@ -180,7 +180,7 @@ TEST_F(NodeRoomTest, OneIsNotUsedAgainWhere) {
 }
 
 TEST_F(NodeRoomTest, SoManyAreKeptAndAllRanksHaveThem) {
-  constexpr std::size_t kMany = 3 * NodeRooms::kMost;
+  constexpr std::size_t kMany = 3 * NodeSharedMemories::kMost;
   std::vector<Room> of_first, of_second;
   for (std::size_t i = 0; i < kMany; ++i) {
     const Pair pair = made();
@@ -191,24 +191,24 @@ TEST_F(NodeRoomTest, SoManyAreKeptAndAllRanksHaveThem) {
   EXPECT_EQ(first_.kept(), kMany);  // the other rank may have to be told any of them
   of_second.clear();
   made();
-  EXPECT_LE(first_.kept(), NodeRooms::kMost + 1);
-  EXPECT_LE(second_.kept(), NodeRooms::kMost + 1);
+  EXPECT_LE(first_.kept(), NodeSharedMemories::kMost + 1);
+  EXPECT_LE(second_.kept(), NodeSharedMemories::kMost + 1);
   std::vector<Pair> all;
   for (Pair pair = taken(); pair.first; pair = taken()) {
     EXPECT_TRUE(pair.second);
     all.push_back(pair);
   }
-  EXPECT_GE(all.size(), NodeRooms::kMost - 1);
+  EXPECT_GE(all.size(), NodeSharedMemories::kMost - 1);
 }
 
 TEST_F(NodeRoomTest, WhatOthersDoNotLeaveIsGivenUp) {
-  constexpr std::size_t kMany = 2 * NodeRooms::kMostInAll;
+  constexpr std::size_t kMany = 2 * NodeSharedMemories::kMostInAll;
   std::vector<Room> of_second;
   for (std::size_t i = 0; i < kMany; ++i) of_second.push_back(made().second);
-  EXPECT_LE(first_.kept(), NodeRooms::kMostInAll + 1);
+  EXPECT_LE(first_.kept(), NodeSharedMemories::kMostInAll + 1);
   of_second.clear();
   made();
-  EXPECT_LE(second_.kept(), NodeRooms::kMost + 1);
+  EXPECT_LE(second_.kept(), NodeSharedMemories::kMost + 1);
   std::vector<Pair> all;
   for (Pair pair = taken(); pair.first; pair = taken()) {
     EXPECT_TRUE(pair.second);
@@ -256,17 +256,17 @@ class RanksAtOnce {
   int taken_over = 0;
 
  private:
-  using Room = std::shared_ptr<NodeRoom>;
+  using Room = std::shared_ptr<NodeSharedMemory>;
   static constexpr std::int64_t kPiece = 2 * kPageBytes;
 
-  Room room_for(int rank, NodeRooms& own) {
+  Room room_for(int rank, NodeSharedMemories& own) {
     Room room = rank == 0 ? own.take(group_) : nullptr;
     std::shared_ptr<Segment> segment;
     if (rank == 0) {
       taken_over += room != nullptr;
       if (!room)
         segment = std::make_shared<Segment>(
-            std::move(*Segment::create(NodeRoom::bytes(kRanks, kBufferBytes) + kPiece)));
+            std::move(*Segment::create(NodeSharedMemory::bytes(kRanks, kBufferBytes) + kPiece)));
       told_token_ = room ? room->token() : 0;
       if (segment) told_name_ = segment->name();
     }
@@ -278,14 +278,14 @@ class RanksAtOnce {
     return segment ? own.add(segment, group_, rank, kBufferBytes) : room;
   }
 
-  static void use(NodeRoom& room, int rank, bool any_time) {
+  static void use(NodeSharedMemory& room, int rank, bool any_time) {
     Schedule schedule;
-    const NodeTurn turn =
+    const NodeBufferUse turn =
         room.node_buffers().next(any_time ? Ends::any_time : Ends::in_order, schedule);
     while (!turn.may_begin()) std::this_thread::yield();
     turn.signal(1);
     for (int other = 0; other < kRanks; ++other)
-      while (other != rank && turn.look_for(other, 1, 16) != NodeTurn::Seen::yes)
+      while (other != rank && turn.look_for(other, 1, 16) != NodeBufferUse::Seen::yes)
         std::this_thread::yield();
     turn.end(!any_time);
   }
@@ -293,7 +293,8 @@ class RanksAtOnce {
   // Each has a part of what is given away.
   static void take_piece(const Room& room, int rank) {
     const auto piece =
-        SegmentRoom(std::shared_ptr<SegmentRoom::Space>(room, &room->rest())).take(kPiece);
+        SegmentAllocator(std::shared_ptr<SegmentAllocator::Space>(room, &room->rest()))
+            .take(kPiece);
     const std::int64_t part = kPiece / kRanks;
     std::byte* const own = piece.get() + rank * part;
     EXPECT_EQ(std::count(own, own + part, std::byte{0}), part);
@@ -301,7 +302,7 @@ class RanksAtOnce {
   }
 
   void work(int rank) {
-    NodeRooms own;
+    NodeSharedMemories own;
     std::mt19937 alike(1), apart(static_cast<unsigned>(rank) + 2);
     std::deque<Room> alive;
     for (int i = 0; i < kTimes; ++i) {
@@ -319,7 +320,7 @@ class RanksAtOnce {
     meet_.arrive_and_drop();
   }
 
-  const NodeRoom::Group group_ = group_of({0, 1, 2}, true);
+  const NodeSharedMemory::Group group_ = group_of({0, 1, 2}, true);
   std::barrier<> meet_{kRanks};
   std::uint64_t told_token_ = 0;
   SegmentName told_name_{};

@@ -1,8 +1,8 @@
-// Implements the reuse of a communicator's memory (node_room.h). It is reused only after all of its
-// ranks have left it, which its first page records. The numbering of its node buffers continues,
-// since all ranks have used the same ones, so their pages stay in use. Other memory that was handed
-// out to the communicator is zeroed before it is handed out again.
-#include "shm/node_room.h"
+// Implements the reuse of a communicator's memory (node_shared_memory.h). It is reused only after
+// all of its ranks have left it, which its first page records. The numbering of its node buffers
+// continues, since all ranks have used the same ones, so their pages stay in use. Other memory that
+// was handed out to the communicator is zeroed before it is handed out again.
+#include "shm/node_shared_memory.h"
 
 #include <pthread.h>
 
@@ -22,12 +22,12 @@ bool is_forked_child() {
 
 }  // namespace
 
-std::int64_t NodeRoom::bytes(int ranks, std::int64_t buffer_bytes) {
+std::int64_t NodeSharedMemory::bytes(int ranks, std::int64_t buffer_bytes) {
   return kPageBytes + NodeBuffers::bytes(ranks, buffer_bytes);
 }
 
-NodeRoom::NodeRoom(std::shared_ptr<Segment> segment, Group group, int node_rank,
-                   std::int64_t buffer_bytes)
+NodeSharedMemory::NodeSharedMemory(std::shared_ptr<Segment> segment, Group group, int node_rank,
+                                   std::int64_t buffer_bytes)
     : members_(std::move(group.members)),
       rest_{std::move(segment)},
       node_buffers_(rest_.segment->data() + kPageBytes, node_rank,
@@ -37,20 +37,20 @@ NodeRoom::NodeRoom(std::shared_ptr<Segment> segment, Group group, int node_rank,
   rest_.next = begin_of_rest();
 }
 
-bool NodeRoom::change_idle(std::uint64_t to) {
+bool NodeSharedMemory::change_idle(std::uint64_t to) {
   std::uint64_t state = shared().state.load();
   return without_use(state) == kIdle &&
          shared().state.compare_exchange_strong(state, state - kIdle + to);
 }
 
-bool NodeRoom::give_up() {
+bool NodeSharedMemory::give_up() {
   std::uint64_t state = shared().state.load();
   while (use_of(state) == use_ && without_use(state) != kIdle)
     if (shared().state.compare_exchange_weak(state, state | kRetired)) return true;
   return false;
 }
 
-void NodeRoom::enter() {
+void NodeSharedMemory::enter() {
   use_ = use_of(shared().state.load());
   is_spread_.store(false, std::memory_order_relaxed);
   rest_.next = begin_of_rest();
@@ -58,7 +58,7 @@ void NodeRoom::enter() {
   node_buffers_.begin_again(std::exchange(clears_, clears) != clears);
 }
 
-void NodeRoom::leave() {
+void NodeSharedMemory::leave() {
   Shared& page = shared();
   const std::uint64_t own = node_buffers_.taken() + 1;
   std::uint64_t others = 0;
@@ -73,7 +73,7 @@ void NodeRoom::leave() {
 
 // Decides whether the memory can be reused, and prepares it. Must be called by the last rank to
 // leave. Another rank may give the memory up at the same time.
-void NodeRoom::settle() {
+void NodeSharedMemory::settle() {
   Shared& page = shared();
   std::uint64_t state = page.state.load();
   bool is_well = (state & kRetired) == 0 && node_buffers_.are_at_rest();
@@ -91,28 +91,32 @@ void NodeRoom::settle() {
   }
 }
 
-std::shared_ptr<NodeRoom> NodeRooms::add(std::shared_ptr<Segment> segment, NodeRoom::Group group,
-                                         int node_rank, std::int64_t buffer_bytes) {
-  return lend(
-      std::make_unique<NodeRoom>(std::move(segment), std::move(group), node_rank, buffer_bytes));
+std::shared_ptr<NodeSharedMemory> NodeSharedMemories::add(std::shared_ptr<Segment> segment,
+                                                          NodeSharedMemory::Group group,
+                                                          int node_rank,
+                                                          std::int64_t buffer_bytes) {
+  return lend(std::make_unique<NodeSharedMemory>(std::move(segment), std::move(group), node_rank,
+                                                 buffer_bytes));
 }
 
-std::shared_ptr<NodeRoom> NodeRooms::lend(std::unique_ptr<NodeRoom> room) {
+std::shared_ptr<NodeSharedMemory> NodeSharedMemories::lend(std::unique_ptr<NodeSharedMemory> room) {
   // This call starts the detection of forks.
   is_forked_child();
-  return {room.release(), [this](NodeRoom* lent) { put(std::unique_ptr<NodeRoom>(lent)); }};
+  return {room.release(),
+          [this](NodeSharedMemory* lent) { put(std::unique_ptr<NodeSharedMemory>(lent)); }};
 }
 
-// Returns memory for another communicator of these ranks (node_room.h). It searches from the memory
-// that was used last, whose lines are more likely to be in cache.
-std::shared_ptr<NodeRoom> NodeRooms::take(const NodeRoom::Group& group) {
+// Returns memory for another communicator of these ranks (node_shared_memory.h). It searches from
+// the memory that was used last, whose lines are more likely to be in cache.
+std::shared_ptr<NodeSharedMemory> NodeSharedMemories::take(const NodeSharedMemory::Group& group) {
   const std::lock_guard lock(mutex_);
   for (auto one = kept_.end(); one != kept_.begin();)
     if ((*--one)->is_of(group) && (*one)->claim()) return take(one);
   return nullptr;
 }
 
-std::shared_ptr<NodeRoom> NodeRooms::take(const NodeRoom::Group& group, std::uint64_t token) {
+std::shared_ptr<NodeSharedMemory> NodeSharedMemories::take(const NodeSharedMemory::Group& group,
+                                                           std::uint64_t token) {
   const std::lock_guard lock(mutex_);
   const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const auto& room) {
     return room->token() == token && room->is_of(group);
@@ -120,14 +124,14 @@ std::shared_ptr<NodeRoom> NodeRooms::take(const NodeRoom::Group& group, std::uin
   return found == kept_.end() ? nullptr : take(found);
 }
 
-std::shared_ptr<NodeRoom> NodeRooms::take(Kept::iterator one) {
+std::shared_ptr<NodeSharedMemory> NodeSharedMemories::take(Kept::iterator one) {
   auto room = std::move(*one);
   kept_.erase(one);
   room->enter();
   return lend(std::move(room));
 }
 
-void NodeRooms::put(std::unique_ptr<NodeRoom> room) {
+void NodeSharedMemories::put(std::unique_ptr<NodeSharedMemory> room) {
   // A forked child does not own what its parent shares with other ranks.
   if (is_forked_child()) return;
   Kept gone;
@@ -141,7 +145,7 @@ void NodeRooms::put(std::unique_ptr<NodeRoom> room) {
 // those that no rank will use again, then the oldest, starting with those that all ranks have left.
 // Other ranks may still keep a room that this rank gives up, as long as no rank was told to take
 // it.
-NodeRooms::Kept NodeRooms::surplus() {
+NodeSharedMemories::Kept NodeSharedMemories::surplus() {
   Kept gone;
   std::size_t left = kept_.size();
   const auto drop_if = [&](auto is_over) {
@@ -151,21 +155,21 @@ NodeRooms::Kept NodeRooms::surplus() {
       --left;
     }
   };
-  drop_if([](const NodeRoom& room) { return room.is_retired(); });
-  drop_if([&](NodeRoom& room) { return left > kMost && room.retire(); });
-  drop_if([&](NodeRoom& room) { return left > kMostInAll && room.give_up(); });
+  drop_if([](const NodeSharedMemory& room) { return room.is_retired(); });
+  drop_if([&](NodeSharedMemory& room) { return left > kMost && room.retire(); });
+  drop_if([&](NodeSharedMemory& room) { return left > kMostInAll && room.give_up(); });
   std::erase(kept_, nullptr);
   return gone;
 }
 
-std::size_t NodeRooms::kept() {
+std::size_t NodeSharedMemories::kept() {
   const std::lock_guard lock(mutex_);
   return kept_.size();
 }
 
 // The object is never destroyed, since rooms may be returned while the process exits.
-NodeRooms& node_rooms() {
-  static auto* instance = new NodeRooms;
+NodeSharedMemories& node_shared_memories() {
+  static auto* instance = new NodeSharedMemories;
   return *instance;
 }
 

@@ -1,14 +1,14 @@
 // Carries out schedules that use only the node's shared memory.
-#include "engine/alone.h"
+#include "engine/shared_memory_call.h"
 
 namespace weft {
 
-inline AloneCall::State AloneCall::end(bool done) const {
+inline SharedMemoryCall::State SharedMemoryCall::end(bool done) const {
   if (turn_.memory()) done ? turn_.end(schedule_.synchronizing) : turn_.give_up();
   return done ? State::over : State::in_different_calls;
 }
 
-AloneCall::State AloneCall::progress(int polls) {
+SharedMemoryCall::State SharedMemoryCall::progress(int polls) {
   if (!begun_) {
     if (!turn_.may_begin()) return State::blocked;
     begun_ = true;
@@ -17,10 +17,10 @@ AloneCall::State AloneCall::progress(int polls) {
     if (next->kind == Instruction::Kind::signal) {
       turn_.signal(next->value);
     } else if (next->kind == Instruction::Kind::wait) {
-      const NodeTurn::Seen seen = turn_.look_for(next->node_rank, next->value, polls);
-      if (seen == NodeTurn::Seen::yes) continue;
+      const NodeBufferUse::Seen seen = turn_.look_for(next->node_rank, next->value, polls);
+      if (seen == NodeBufferUse::Seen::yes) continue;
       next_ = next;
-      return seen == NodeTurn::Seen::no ? State::blocked : end(false);
+      return seen == NodeBufferUse::Seen::no ? State::blocked : end(false);
     } else if (next->kind == Instruction::Kind::end) {
       next_ = next;
       if (schedule_.is_short) turn_.own_next_slot();
@@ -38,12 +38,12 @@ AloneCall::State AloneCall::progress(int polls) {
   }
 }
 
-AloneCall::State wait_for_others(Progress& progress, AloneCall& call) {
-  AloneCall::State state{};
+SharedMemoryCall::State wait_for_others(Progress& progress, SharedMemoryCall& call) {
+  SharedMemoryCall::State state{};
   progress.drive_until(
       [&] {
         state = call.progress(1);
-        return state != AloneCall::State::blocked;
+        return state != SharedMemoryCall::State::blocked;
       },
       [&] { progress.yield_core(); });
   return state;

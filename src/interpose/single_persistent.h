@@ -1,4 +1,4 @@
-// PersistentAlone: completes a single persistent request of Weft without calling the MPI library.
+// SinglePersistent: completes a single persistent request of Weft without calling the MPI library.
 // It is separate from the other completions because it needs no list of requests, and short
 // collectives need a short path.
 #pragma once
@@ -14,11 +14,11 @@
 
 namespace weft::interpose {
 
-class PersistentAlone {
+class SinglePersistent {
  public:
   // Finds the operation of the request; there is none if the request is not a persistent one of
   // Weft, or is inactive.
-  PersistentAlone(Runtime& runtime, CallId id, MPI_Request request) : runtime_(runtime), id_(id) {
+  SinglePersistent(Runtime& runtime, CallId id, MPI_Request request) : runtime_(runtime), id_(id) {
     auto* const found = Requests::own().find_persistent(request);
     if (!found || !found->active()) return;
     operation_ = found;
