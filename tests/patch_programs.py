@@ -99,22 +99,24 @@ def names(*languages: str) -> list[str]:
     return sorted(one.name for one in found if LANGUAGES[one.suffix] in languages)
 
 
-def place(wish: Wish, lines: int) -> str:
-    """Returns the place some lines before the mark, where a record may have the call."""
-    return f"{Path(wish.file).name}:{wish.line - lines}"
+def at(wish: Wish, sentences: list[str]) -> list[str]:
+    """Returns the sentences about a call, whose mark is in one of its lines."""
+    for lines in sorted(range(1 - LINES_OF_CALL, LINES_OF_CALL), key=abs):
+        place = f" {Path(wish.file).name}:{wish.line + lines} "
+        if found := [one for one in sentences if place in one]:
+            return found
+    return []
 
 
 def check(program: Program, patch: Patch, not_measured: tuple[str, ...] = ()) -> None:
     """Each call has become what the program expects, unless the measurement lacks something."""
     for name, words in program.expected.items():
-        places = [f" {place(program.wishes[name], lines)} " for lines in range(LINES_OF_CALL)]
-        made = [one for one in patch.made if any(place in one for place in places)]
-        left = [one for one in patch.left if any(place in one for place in places)]
+        found = at(program.wishes[name], [*patch.made, *patch.left])
         said = "\n".join([name, *patch.made, *patch.left])
-        assert len(made) + len(left) == 1, said
-        reasons = (words, *not_measured) if words else not_measured
-        assert made or any(why in left[0] for why in reasons), said
-        assert left or not words, said
+        assert len(found) == 1, said
+        if words or found[0] in patch.left:
+            assert found[0] in patch.left, said
+            assert any(why in found[0] for why in (words, *not_measured) if why), said
 
 
 def applied(patch: Patch) -> None:

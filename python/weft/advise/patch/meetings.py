@@ -17,13 +17,17 @@ FILES = {
         *("unlink", "stat", "access", "opendir", "mkdir", "system", "popen", "fork"),
     ),
     "python": (
-        *("open", "load", "loadtxt", "genfromtxt", "fromfile", "tofile", "memmap", "save", "savez"),
-        *("savetxt", "exists", "is_file", "listdir", "File", "read_text", "write_text", "run"),
-        *("read_bytes", "write_bytes", "rename", "remove", "unlink", "system"),
+        *("open", "exists", "is_file", "unlink", "read_text", "write_text", "read_bytes"),
+        "write_bytes",
     ),
     "fortran": ("execute_command_line", "system", "rename", "unlink"),
 }
 FILES["c++"] = FILES["c"]
+MODULES = ("os", "shutil", "subprocess", "h5py", "netCDF4")  # modules of Python that use files
+OF_NUMPY = (
+    *("load", "loadtxt", "genfromtxt", "fromfile", "tofile", "memmap"),
+    *("save", "savez", "savetxt"),
+)
 STREAMS = ("ifstream", "ofstream", "fstream", "filesystem")  # names of C++
 OPENED = ("open_statement", "inquire_statement")  # statements of Fortran
 FAR = (
@@ -57,7 +61,18 @@ def is_meeting(source: Source, node: Node, takes_any: bool) -> bool:
     called = called_of_mpi(source, node)
     if called:
         return called.startswith(FAR[:2]) or called in FAR or (takes_any and called in SENDS)
-    return source.callee(node) in FILES[source.language]
+    return uses_files(source, node)
+
+
+def uses_files(source: Source, call: Node) -> bool:
+    head, name = call.named_children[0], source.callee(call)
+    if source.language == "python":
+        module = source.text(head).partition(".")[0]
+        is_of_numpy = module in ("np", "numpy") and name in OF_NUMPY
+        return is_of_numpy or module in MODULES or name in FILES["python"]
+    if head.type == "field_expression":  # a method, which has nothing in common with C's function
+        return name == "open"
+    return name in FILES[source.language]
 
 
 def meets(source: Source, function: Node, takes_any: bool) -> bool:

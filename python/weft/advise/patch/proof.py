@@ -354,7 +354,9 @@ def show_verdict(proof: Proof) -> None:
 
     console = Console()
     promised = proof.promised
-    most = f"The report promised at most {promised:.2f} times as fast." if promised else ""
+    most = (
+        f"By overlap the report promised at most {promised:.2f} times as fast." if promised else ""
+    )
     lines = [proof.verdict.sentence, most, *proof.patch.made, *proof.patch.left, proof.where]
     for line in filter(None, lines):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
