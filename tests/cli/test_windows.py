@@ -95,9 +95,9 @@ def test_accesses_are_right_by_every_synchronisation(run, mpi, engine, nodes):
 
 @pytest.mark.parametrize("mpi", ["mpich", "intelmpi"])
 def test_windows_end(run, mpi):
-    """In any order, or never; those that nobody locks are not looked after."""
+    """In any order, or never, of which UCX warns; those that nobody locks are not looked after."""
     said, _, summary = run(mpi, "thread", "ends", PASSIVE)
-    assert said == "right"
+    assert said.splitlines()[0] == "right"
     assert summary["windows"] == 2 * (3 + 1)
 
 
