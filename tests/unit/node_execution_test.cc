@@ -336,10 +336,11 @@ TEST(IrregularExecution, EndsWhereLengthsDiffer) {
     }
 }
 
+// Leaves out MPI_Alltoallw, whose blocks of different types only a transport can pack.
 std::vector<const Algorithm*> node_algorithms() {
   std::vector<const Algorithm*> all;
   for (const Algorithm& algorithm : algorithms())
-    if (needs_node(algorithm.needs)) all.push_back(&algorithm);
+    if (needs_node(algorithm.needs) && algorithm.kind != Kind::alltoallw) all.push_back(&algorithm);
   return all;
 }
 
