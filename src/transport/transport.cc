@@ -21,7 +21,8 @@ Result<bool> Execution::advance(int polls, bool callers_part) {
   }
   if (state == State::blocked) return false;
   if (state == State::over && otherwise_) turn_->looked(true);
-  if (has_node_buffer && state == State::failed)
+  // A rank whose operator has thrown fails alone. Its partners may complete.
+  if (has_node_buffer && ranks_differ_)
     turn_->give_up();
   else if (has_node_buffer)
     turn_->end(state == State::over && schedule_->synchronizing);
@@ -99,6 +100,7 @@ Execution::State Execution::look_for_signal(const Step& wait, int polls) {
   const NodeBufferUse::Seen seen = turn_->look_for(node_rank, signals_before_ + wait.value, polls);
   if (seen == NodeBufferUse::Seen::yes) return State::over;
   if (seen == NodeBufferUse::Seen::no) return State::blocked;
+  ranks_differ_ = true;
   return fail({"rank " + std::to_string(wait.peer) + " has other counts, or makes another call"});
 }
 
@@ -109,6 +111,7 @@ Execution::State Execution::carry_out_in_node(const Step& step) {
   }
   if (step.kind != StepKind::check) return meet(step);
   if (turn_->is_told(step.first.at.offset, step.value)) return State::over;
+  ranks_differ_ = true;
   return fail({"rank " + std::to_string(step.peer) + " sends another length than is expected"});
 }
 

@@ -121,6 +121,7 @@ class Execution {
   bool begun_ = false;
   std::optional<Error> error_;
   bool declined_ = false;
+  bool ranks_differ_ = false;  // a rank has other counts, or makes another call
 };
 
 // Returns whether an Execution of the schedule needs no transport: it uses only memory of this
