@@ -174,7 +174,7 @@ PROGRAMS: dict[str, Program] = {
             sums=False,
             requirements=("setuptools<66", "wheel", "packaging", "cloudpickle", "psutil"),
             built=("horovod==0.28.1",),
-            arguments=(2048, 16, 30),
+            arguments=(3072, 2, 20),
             short_arguments=(64, 4, 5),
         ),
         PythonProgram(
