@@ -166,8 +166,8 @@ docs: $(DOCS_STAMP)
 	@NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --quiet --strict
 	$(say) "open build/site/index.html"
 
-.PHONY: wheel try-wheel deb check-deb easybuild check-easybuild recipes check-containers release
-wheel: mpis
+.PHONY: wheel try-wheel deb try-deb check-deb easybuild check-easybuild recipes check-containers check-aarch64 release
+wheel: $(DEPS_STAMP) $(OTHER_MPI_STAMPS) $(MPICH_STAMP)
 	@$(WITHOUT_MAKE) tools/make-wheel
 
 try-wheel:
@@ -177,6 +177,9 @@ deb: mpis
 	@$(WITHOUT_MAKE) packaging/build-deb
 
 check-deb: deb
+	@$(MAKE) --no-print-directory try-deb
+
+try-deb:
 	@command -v lintian >/dev/null || { echo "weft: lintian is missing: apt-get install lintian" >&2; exit 1; }
 	@lintian --fail-on error $$(ls -t dist/weft_*.deb | head -n 1)
 	@packaging/check-deb $$(ls -t dist/weft_*.deb | head -n 1)
@@ -192,6 +195,9 @@ recipes:
 
 check-containers:
 	@packaging/check-containers
+
+check-aarch64:
+	@packaging/check-aarch64
 
 release:
 	@$(WITHOUT_MAKE) PATH="$(THEIR_PATH)" tools/release
