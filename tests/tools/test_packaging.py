@@ -46,7 +46,7 @@ def recipes(tmp_path_factory) -> Path:
 
 def test_spack(recipes):
     """Its source is the archive beside it, with that checksum."""
-    source = (recipes / "spack/packages/weft/package.py").read_text()
+    source = (recipes / "spack_repo/weft/packages/weft/package.py").read_text()
     assert "@" not in re.sub(r'"@\d|\w@\d|^    @\w', "", source, flags=re.MULTILINE)
     (version,) = calls(source, "version")
     assert ast.literal_eval(version.args[0]) == __version__

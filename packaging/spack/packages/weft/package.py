@@ -1,5 +1,5 @@
-# Spack has not run this recipe. What it depends on was looked up in Spack's packages of 2026-07.
-# `make recipes` writes dist/spack from it; then: spack repo add dist/spack && spack install weft
+# Checked with Spack 1.2 (development, 2026-01) and its packages of 2026-07 on Debian 12: audit and solver.
+# `make recipes` writes dist/spack_repo/weft from it; then: spack repo add dist/spack_repo/weft && spack install weft
 # What is built for one MPI library fits all of the same ABI. The Python packages that Weft uses
 # come from the Python registry.
 from spack.package import (
