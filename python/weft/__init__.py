@@ -24,7 +24,8 @@ from typing import Any
 
 __version__ = "0.2.0"
 __all__ = ["Figure", "Lab", "Result", "ResultError", "load"]
-# Loaded when they are first used, so that `import weft` and the command line start at once.
+# These names are imported at their first use, so that `import weft` and the command line start
+# quickly.
 PLACES = {
     "Figure": "weft.results",
     "Lab": "weft.lab",

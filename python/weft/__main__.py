@@ -1,4 +1,4 @@
-"""`python -m weft`: the subcommands that the native `weft` hands over."""
+"""Runs `python -m weft`: the subcommands that the native command `weft` hands over to Python."""
 
 from weft.cli import main
 

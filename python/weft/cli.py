@@ -1,8 +1,8 @@
-"""The subcommands of `weft` that are not native, and the help that lists them all.
+"""The subcommands of `weft` that are written in Python, and the help that lists all subcommands.
 
-Modules whose functions typer reads have no `from __future__ import annotations`: with Python 3.9 it
-would not see their options. What a command needs is loaded when it runs, so that --help is quick.
-"""
+Modules with functions that typer reads must not have `from __future__ import annotations`: with
+Python 3.9 typer would not see their options. The modules of a command are imported when it runs, so
+that --help is fast."""
 
 import os
 import re
@@ -38,7 +38,7 @@ EXPERTS = "Experts"
 
 
 def described(context: Any) -> Command:
-    """The command that a context of the command line's parser stands for."""
+    """Returns the command to which a context of the command line's parser belongs."""
     found = python_commands(app, ["weft"])
     for word in context.command_path.split()[1:]:
         found = next(one for one in found.commands if one.words[-1] == word)
@@ -75,7 +75,7 @@ NATIVE = {
     "help_option_names": [],
     "allow_interspersed_args": False,
 }
-# Options end where the program begins.
+# The options of Weft end at the first word of the program's command.
 RUNS_A_PROGRAM = {"allow_interspersed_args": False}
 
 
@@ -156,7 +156,7 @@ def help_command(
     os.execv(native, [str(native), *(words or []), "--help"])
 
 
-# The order of the help.
+# The commands are registered in the order in which the help lists them.
 command("try", FIRST, RUNS_A_PROGRAM)(try_command.try_program)
 command("run", FIRST, NATIVE)(run)
 command("advise", FIRST, RUNS_A_PROGRAM)(advise_command.advise)
@@ -199,7 +199,8 @@ REFUSED = 2
 
 
 def main() -> None:
-    """Errors of the command line are one sentence, as all others are."""
+    """Runs the command line. Errors of the parser are printed as one sentence, like all other
+    errors."""
     try:
         words = json_file.with_values(sys.argv[1:])
         status = app(words, prog_name="weft", standalone_mode=False)
@@ -211,10 +212,12 @@ def main() -> None:
         messages.say("weft", error)
         end(REFUSED)
     except Exception as error:
-        if type(error).__module__ == "sqlite3":  # which is loaded only where it is used
+        # importing sqlite3 here would slow down every start
+        if type(error).__module__ == "sqlite3":
             messages.say("weft", f"what was measured cannot be kept: {error}")
             end(REFUSED)
-        if not hasattr(error, "format_message"):  # raised by the command line's parser
+        # the parser's errors have this method; other exceptions are not handled here
+        if not hasattr(error, "format_message"):
             raise
         refuse(error)
         end(error.exit_code)
@@ -222,17 +225,18 @@ def main() -> None:
 
 
 def refuse(error: Any) -> None:
-    """error: of the command line's parser."""
+    """Prints an error of the command line's parser as one sentence, and exits."""
     context = getattr(error, "ctx", None)
     text = number_needed(error) or error.format_message().replace("Value error, ", "")
-    if type(error).__name__ == "NoArgsIsHelpError":  # the text is the help
+    # the error's text is the whole help, without a message
+    if type(error).__name__ == "NoArgsIsHelpError":
         print(text, file=sys.stderr)
     elif text:
         messages.say(context.command_path if context else "weft", text)
 
 
-# These say why a word is wrong: by pydantic's names, which newer versions of typer have, and by
-# click's sentences, which older ones have.
+# These map errors about option values to the kind of number that is needed. Newer versions of typer
+# give pydantic's names of the errors, older ones click's sentences.
 NUMBERS = {
     "int_parsing": "a whole number",
     "float_parsing": "a number",
@@ -247,7 +251,8 @@ CLICKS = {
 
 
 def number_needed(error: Any) -> str:
-    """A sentence where an option was given no number, or one beyond its limits; "": it was not."""
+    """Returns a sentence if an option's value is no number, or is beyond its limits; an empty
+    string for other errors."""
     parameter = getattr(error, "param", None)
     wrong = [
         (kind, found[1])

@@ -1,7 +1,6 @@
-"""Results of Weft as columns and pictures: what `weft.load` returns.
+"""Results of Weft as columns and pictures, as `weft.load` returns them.
 
-Why dicts of lists: pandas, polars and matplotlib take them as they are, and Weft needs none.
-"""
+Columns are dictionaries of lists, which pandas, polars and matplotlib accept directly."""
 
 from __future__ import annotations
 
@@ -15,13 +14,13 @@ from weft.data import stored
 from weft.data.stored import ResultError
 
 Row = Mapping[str, Any]
-# The newest number of each schema that is read; all lower ones are.
+# This is the newest version of each schema that can be read. All older versions can be read, too.
 NEWEST = {"bench": 2, "try": 2, "advise": 2, "summary": 2, "learned": 3, "sim": 1}
 SQLITE = b"SQLite format 3\0"
 
 
 class Figure:
-    """A picture as SVG. A notebook shows it; `save(path)` writes it, `svg` is its text."""
+    """A picture as SVG. Notebooks show it; `save(path)` writes it, and `svg` is its text."""
 
     def __init__(self, svg: str) -> None:
         self.svg = svg
@@ -64,15 +63,14 @@ class Result:
 
     @property
     def tables(self) -> list[str]:
-        """The names that columns() takes."""
+        """Returns the names that columns() accepts."""
         return list(self.rows)
 
     def columns(self, table: str = "") -> dict[str, list]:
-        """A table as a dict of equally long lists, which pandas.DataFrame takes as it is.
+        """Returns a table as a dictionary of equally long lists, which pandas.DataFrame accepts.
 
-        A median has the plain name, its 95 % interval the name with _low and _high. None stands
-        where a row has no such value.
-        """
+        The column of a median has the plain name. The columns of its 95 % interval end in _low and
+        _high. A value is None if the row has none. Raises ResultError if there is no such table."""
         name = table or self.tables[0]
         if name not in self.rows:
             raise ResultError(f"a result of kind {self.kind} has no table {name}: {self.tables}")
@@ -81,9 +79,8 @@ class Result:
         return {name: [row.get(name) for row in rows] for name in names}
 
     def figure(self) -> Figure:
-        """The picture of a result of kind "bench" or "try": time over the amount of computation of
-        each candidate, or over the rounds of each way. ResultError for other kinds.
-        """
+        """Returns the picture of a result of kind "bench" or "try": time over the amount of
+        computation, or over the rounds. Raises ResultError for other kinds."""
         if not self.draw:
             raise ResultError(f"a result of kind {self.kind} has no picture: use its columns()")
         try:
@@ -93,7 +90,8 @@ class Result:
 
 
 def flat(row: Row, begins: str = "") -> Iterable[tuple[str, Any]]:
-    """Members of members get names of their own; lists of objects are left out."""
+    """Yields names and values. Members of nested objects get combined names, and lists of objects
+    are left out."""
     for name, value in row.items():
         own = begins if name == "median" else f"{begins}_{name}" if begins else name
         if isinstance(value, Mapping):
@@ -106,8 +104,7 @@ def load(path: Union[str, Path]) -> Result:
     """Reads a result: JSON of weft try, bench, advise, learned or sim, a summary of weft run
     (--summary=json:FILE), or the SQLite file of weft bench or weft advise.
 
-    ResultError says in a sentence why a file cannot be read.
-    """
+    Raises ResultError, with one sentence, if the file cannot be read."""
     path = Path(path)
     contents = stored.contents(path)
     if contents.startswith(SQLITE):
@@ -136,7 +133,7 @@ def kind_of(path: Path, found: Any) -> str:
 
 
 def facts_of(found: Row) -> dict[str, Any]:
-    """All that is no table."""
+    """Returns all members that are no tables."""
     return {name: value for name, value in found.items() if not is_table(value)}
 
 
@@ -144,7 +141,7 @@ def is_table(value: Any) -> bool:
     return isinstance(value, list) and (not value or isinstance(value[0], dict))
 
 
-# ---- By kind ----------------------------------------------------------------------------------
+# ---- Kinds of results -------------------------------------------------------------------------
 
 
 def of_try(found: Row) -> Result:

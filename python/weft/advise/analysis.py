@@ -1,11 +1,10 @@
-"""From a record to advice: where the time is, how much of it is waiting, whether there is room, and
-what that could be worth.
+"""Turns a record into advice: where the time is spent, how much of it ranks wait for each other,
+whether there is computation to overlap with, and what that could gain.
 
-The gain is an interval. Its upper end is min(window, transfer) of the calls, less the processor
-time that moving the data needs itself where no core is free for it; the window before a call counts
-where the proposed change starts it earlier. A replay of the calls gives both ends; without one the
-lower end is not known, and said so.
-"""
+The gain is an interval. Its upper end is min(window, transfer) of the calls. If no core is free,
+the processor time of copying the data is subtracted. The window before a call counts if the
+proposed change starts the call earlier. A replay of the calls gives both ends. Without a replay the
+lower end is unknown, and the report says so."""
 
 from __future__ import annotations
 
@@ -27,13 +26,14 @@ from weft.advise.timeline import Timeline, timeline
 from weft.advise.ways import group_key, outer_of, tell_apart, ways_of
 
 COMMUNICATORS = ("MPI_COMM_WORLD", "MPI_COMM_SELF", "a communicator")
-# Every rank needs something of every other: nobody leaves before the last comes.
+# In these collectives every rank needs data of every other, so that nobody leaves before the last
+# one arrives.
 ALL_MEET = ("barrier", "allreduce", "allgather", "alltoall", "reduce_scatter")
 FROM_ROOT, TO_ROOT = ("bcast", "scatter"), ("reduce", "gather")
 LITTLE = 0.05  # share of the run time; if collectives take less, no change is worth it
 
 
-FEWEST = 5  # replays: that all of fewer win is chance in more than 3 of 100 cases
+FEWEST = 5  # replays; all of fewer than five improve by chance in more than 3 of 100 cases
 CLEAR = 0.02  # share of the run time; a larger figure exceeds the variation between runs
 GAIN, NO_GAIN, OPEN = "gain", "no gain", "open"
 LEAST_WORTH = 0.005  # share of the run time; smaller gains are not proposed
@@ -43,32 +43,36 @@ LEAST_WORTH = 0.005  # share of the run time; smaller gains are not proposed
 class Advice:
     command: list[str]
     ranks: int
-    reported: int  # ranks whose record there is
+    reported: int  # ranks whose record was found
     hosts: int
     elapsed_us: float
     collective_share: float
     other_mpi_share: float
     mpi_error_us: float
-    calls: list[tuple[str, float, float]]  # name, calls and microseconds of one rank
-    sites: list[Site]  # the longest first
+    # name, number of calls, and their time in microseconds, of one rank
+    calls: list[tuple[str, float, float]]
+    sites: list[Site]  # call sites, those with the longest time first
     finalized: bool
-    overhead: float  # part of the run time that guarding took, of the rank where it was most
+    # part of the run time that guarding memory pages took, on the rank where it took most
+    overhead: float
     clock_error_us: float
     windows_off: str
     has_lines: bool
-    message_waits: list[MessageWait] = field(default_factory=list)  # the longest first
-    pairs: list[tuple[Site, Site]] = field(default_factory=list)  # could be in flight together
+    # those that waited longest first
+    message_waits: list[MessageWait] = field(default_factory=list)
+    # pairs of sites whose calls could be in flight together
+    pairs: list[tuple[Site, Site]] = field(default_factory=list)
     timeline: Timeline = field(default_factory=lambda: Timeline([], {}, 0))
-    with_weft: bool = False  # threads of Weft's ran
+    with_weft: bool = False  # threads of Weft ran in the recorded job
     notes: list[str] = field(default_factory=list)
-    inside: bool = False  # the command is that of a rank, behind its launcher
-    mpi: str = ""  # the library's file
+    inside: bool = False  # the command was started on each rank, behind the launcher
+    mpi: str = ""  # path of the MPI library's file
     checks: Checks = field(default_factory=lambda: Checks(""))  # compiles the proposed fragments
 
     @property
     def free(self) -> Spread | None:
-        """Returns the gain of the average rank by Weft without a change, as far as it was
-        replayed."""
+        """Returns the gain in us of the average rank with Weft and an unchanged program, as far as
+        calls were replayed."""
         found = [(site.unchanged, len(site.members)) for site in self.sites if site.unchanged]
         if not found:
             return None
@@ -84,8 +88,8 @@ class Advice:
 
     @property
     def free_gain(self) -> str | None:
-        """Whether that is more than what runs vary by: GAIN, NO_GAIN or OPEN. None: nothing was
-        replayed."""
+        """Returns whether the gain of the unchanged program exceeds the variation between runs:
+        GAIN, NO_GAIN or OPEN. Returns None if nothing was replayed."""
         if not self.free:
             return None
         clear_us = CLEAR * self.elapsed_us
@@ -96,17 +100,19 @@ class Advice:
 
     @property
     def best(self) -> list[Site]:
-        """Those worth a change, the most valuable first."""
+        """Returns the three sites whose change gains most, the most valuable first; fewer if the
+        others gain too little."""
         least_us = LEAST_WORTH * self.elapsed_us
         worth = [site for site in self.sites if (site.gain_high_us or 0) > least_us]
         return sorted(worth, key=lambda site: -(site.gain_high_us or 0))[:3]
 
 
-# Waiting and transferring ------------------------------------------------------------------------
+# Waiting and transfer ----------------------------------------------------------------------------
 
 
 def meeting_time(kind: str, members: dict[int, dict], one: dict) -> int | None:
-    """When the last came whom this rank must wait for; None where that is not known."""
+    """Returns the time in ns at which the last rank arrived that this rank must wait for; None if
+    that is not known."""
     if kind.startswith(FROM_ROOT):
         root = members.get(one["root"])
         return root["arrived_ns"] if root else None
@@ -118,7 +124,7 @@ def meeting_time(kind: str, members: dict[int, dict], one: dict) -> int | None:
 
 def blocking_arrivals(stored: Stored) -> list[dict]:
     calls = {(site["rank"], site["site"]): site["call"] for site in stored["site"]}
-    none = "MPI_I"  # the record is damaged
+    none = "MPI_I"  # a collective without a name; such a record is damaged
     return [
         one
         for one in stored["arrival"]
@@ -127,7 +133,8 @@ def blocking_arrivals(stored: Stored) -> list[dict]:
 
 
 def waiting_shares(stored: Stored, group_of: dict) -> dict:
-    """Group of sites -> (part of the time spent waiting, arrivals that this is known from)."""
+    """Returns for each group of sites the share of its time spent waiting for other ranks, and the
+    number of arrivals from which it was computed."""
     sites = {(s["rank"], s["site"]): s for s in stored["site"]}
     calls: dict[tuple, dict[int, dict]] = defaultdict(dict)
     for one in blocking_arrivals(stored):
@@ -154,7 +161,8 @@ def waiting_shares(stored: Stored, group_of: dict) -> dict:
 
 # Waits for messages ------------------------------------------------------------------------------
 
-OTHERS = ":0:"  # sites beyond those that are kept apart (src/advise/record.h)
+# the site to which all calls count that have no site of their own (src/advise/record.h)
+OTHERS = ":0:"
 
 
 def binding_of(row: dict) -> str:
@@ -165,7 +173,8 @@ def binding_of(row: dict) -> str:
 
 
 def message_waits_of(stored: Stored, elapsed_us: float) -> list[MessageWait]:
-    """Those of one line together, since a compiler may repeat it."""
+    """Returns the waits for messages by source line. Several addresses of one line are added up,
+    since a compiler may repeat the line's code."""
     frames = frames_by_place(stored)
     sources = sources_of(stored)
     groups: dict[tuple, list[dict]] = defaultdict(list)
@@ -208,7 +217,8 @@ def processor_us(stored: Stored, bytes_of_call: float) -> float:
 
 
 def why_no_gain(site: Site, stored: Stored) -> str:
-    """ "": nothing stands against one."""
+    """Returns why overlap at this site gains nothing; an empty string if nothing prevents a gain.
+    """
     if is_nonblocking(site.call):
         return "it is non-blocking already"
     if not site.after.least:
@@ -227,7 +237,7 @@ WRITTEN_AT_ONCE = "what it sends is written again at once"
 
 
 def why_at_once(site: Site, stored: Stored) -> str:
-    """Why a wait could not come later than the call; "": it could."""
+    """Returns why the wait could not come later than the call; an empty string if it could."""
     shortest = observing_us(stored)
     if site.after.is_none(shortest):
         return AT_ONCE
@@ -236,13 +246,15 @@ def why_at_once(site: Site, stored: Stored) -> str:
 
 
 def observing_us(stored: Stored) -> float:
-    """So short a window may be none: of the rank where observing one takes longest."""
+    """Returns the shortest window in us that can be told from none: the cost of observing one, on
+    the rank where it is highest."""
     return max((rank["observing_ns"] for rank in stored["rank"]), default=0) / 1e3
 
 
 def free_core(stored: Stored) -> bool:
-    """On every node; a rank has as many threads as there were at its end."""
-    missing: dict[str, int] = defaultdict(int)  # by node
+    """Returns whether every node has an unused core. The number of a rank's threads is that at its
+    end."""
+    missing: dict[str, int] = defaultdict(int)  # busy cores beyond one for each rank, by node
     for rank in stored["rank"]:
         missing[rank["host"]] += max(1, rank["threads"]) - 1
     return all(
@@ -251,7 +263,8 @@ def free_core(stored: Stored) -> bool:
 
 
 def set_upper_gain(site: Site, stored: Stored) -> None:
-    """Microseconds of one rank over the run, and why there are none."""
+    """Sets the site's greatest possible gain, in microseconds of one rank over the run, or the
+    reason why there is none."""
     site.why_no_gain = why_no_gain(site, stored)
     transfer = site.transfer_us
     if is_nonblocking(site.call) or not site.after.least or transfer is None:
@@ -274,19 +287,21 @@ def set_upper_gain(site: Site, stored: Stored) -> None:
     site.why_no_gain = "" if site.gain_high_us > 0 else at_once or AT_ONCE
 
 
-# Share of the gain at the call's present place; a smaller one is no reason to move the call.
+# This is a share of the gain at the call's present place. A smaller additional gain is no reason to
+# move the call.
 EARLIER = 0.1
 
 
 def earliest_us(site: Site) -> float:
-    """By how much a call can be started earlier, at most; 0 where it is not known, or what is sent
-    is not written between two calls."""
+    """Returns by how many us the call could be started earlier, at most. Returns 0 if that is not
+    known, or if the sent data is not written between two calls."""
     bounds = site.before.bounds
     return bounds[1] if bounds and bounds[0] > 0 and bounds[1] is not None else 0.0
 
 
 def windows_known(rows: list[dict], measured: int, broken_off: int) -> Windows:
-    """None where most observations broke off, since the others are no fair sample."""
+    """Returns the measured windows. Returns none if most observations broke off, since the others
+    are no fair sample."""
     if broken_off > measured:
         return Windows()
     most = [None if row["most_ns"] == NO_END else row["most_ns"] / 1e3 for row in rows]
@@ -294,9 +309,9 @@ def windows_known(rows: list[dict], measured: int, broken_off: int) -> Windows:
 
 
 def observations(side: str, members: list[dict], unknown: dict) -> tuple[int, int]:
-    """Windows that were measured, and that broke off."""
+    """Returns how many windows were measured, and how many observations broke off."""
     measured, broken_off = (sum(row[name] for row in members) for name in (side, f"{side}_broken"))
-    if broken_off < 0:  # written by a version that did not count these
+    if broken_off < 0:  # the record's version did not count observations that broke off
         broken_off = sum(unknown[side].get(why, 0) for why in BROKEN_OFF)
     return measured, broken_off
 
@@ -310,7 +325,8 @@ Place = tuple[str, int]
 
 
 def of_program(frames: list[Frame], site: Frame) -> Frame:
-    """The innermost that lies beside the site's own file, if one does: no header of a library's."""
+    """Returns the innermost frame whose file is in the same folder as the site's file, which
+    excludes headers of libraries. Returns the innermost of all if there is none."""
     beside = [one for one in frames if Path(one.file).parent == Path(site.file).parent]
     return beside[0] if site.file and beside else frames[0]
 
@@ -318,7 +334,8 @@ def of_program(frames: list[Frame], site: Frame) -> Frame:
 def touchers(
     side: str, members: list[dict], rows: list[dict], named: Callable[[str, int], Toucher]
 ) -> list[Toucher]:
-    """Those of most windows first; instructions of one line together."""
+    """Returns the instructions that ended or began windows, those of most windows first.
+    Instructions of one source line are counted together."""
     measured = sum(row[side] for row in members)
     count: dict[Toucher, int] = defaultdict(int)
     for row in rows:
@@ -359,7 +376,7 @@ def sources_of(stored: Stored) -> dict[tuple[str, int], str]:
 
 
 def whole_call(sources: dict[tuple[str, int], str], frame: Frame, binding: str) -> str:
-    """The line of a call, with those that continue it."""
+    """Returns the source line of a call together with the lines that continue it."""
     lines = (sources.get((frame.file, frame.line + i), "") for i in range(MOST_LINES))
     return "\n".join(statement(lines, language_of(frame.file, binding)))
 
@@ -403,7 +420,8 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
                 whys["the windows of this record cannot be read"] += 0
         here = of_interpreter(first["place"]) if first["place"] else frames.get(place)
         here = here or unresolved(*place)
-        # An interpreted program's touches are addresses in the interpreter.
+        # The memory accesses of an interpreted program come from addresses in the interpreter, and
+        # say nothing about its source.
         touches = [] if binding_of(first) == "python" else touched.get(group, [])
 
         def toucher(module: str, offset: int, site: Frame = here[0]) -> Toucher:
@@ -439,7 +457,7 @@ def sites_of(stored: Stored, elapsed_us: float) -> list[Site]:
             between_us=total["between_ns"] / 1e3 / done if done else None,
             waited_us=total["waited_ns"] / 1e3 / done if done else None,
             tests=total["tests"] / done if done else 0,
-            # A first call has none before it.
+            # The first call of a site has no predecessor whose arguments it could repeat.
             repeated=sum(row["repeated"] for row in members)
             / max(1, total["calls"] - len(members)),
             members={(row["rank"], row["site"]) for row in members},
@@ -468,7 +486,8 @@ def calls_of(stored: Stored) -> list[tuple[str, float, float]]:
 
 
 def without_lines(stored: Stored, advice: Advice) -> str:
-    """Why calls have no line; "": some have, or nobody knows."""
+    """Returns why calls have no line numbers; an empty string if some have, or if the reason is
+    unknown."""
     if not stored.is_whole("frame"):
         return ""
     if stored.about.get("addr2line", "") is None and any(not site.place for site in advice.sites):
@@ -502,7 +521,8 @@ def notes_of(stored: Stored, advice: Advice) -> list[str]:
 
 
 def names_of(sites: list[Site]) -> Callable[[int, int], str]:
-    """On the timeline."""
+    """Returns the function that names a call on the timeline, by its rank and the number of its
+    site."""
     names = {}
     for site in sites:
         frame = site.frames[0]
@@ -522,7 +542,8 @@ def analyse(stored: Stored) -> Advice:
     calls = calls_of(stored)
     in_mpi = fmean(rank["mpi_ns"] for rank in ranks) / 1e3 if ranks else 0
     variance = sum(row["variance_ns2"] for row in stored["call"])
-    # A wait for several requests counts for the site of each. Not every rank has every site.
+    # A wait for several requests counts for the site of each request. Not every rank has every
+    # site.
     in_sites = sum(site.time_us * len(site.members) for site in sites) / max(1, len(ranks))
     in_collectives = min(in_mpi, in_sites)
     off = {rank["windows_off"] for rank in ranks} - {0}
@@ -536,7 +557,8 @@ def analyse(stored: Stored) -> Advice:
         elapsed_us=elapsed_us,
         collective_share=in_collectives / elapsed_us if elapsed_us else 0,
         other_mpi_share=max(0, in_mpi - in_collectives) / elapsed_us if elapsed_us else 0,
-        # Two standard errors of the mean over the ranks, since short calls are timed by sampling.
+        # The error is two standard errors of the mean over the ranks. It is needed because short
+        # calls are timed by sampling.
         mpi_error_us=2 * variance**0.5 / 1e3 / len(ranks) if ranks else 0,
         calls=calls,
         sites=sites,

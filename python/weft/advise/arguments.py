@@ -1,7 +1,7 @@
-"""The arguments of a call as they stand in the program's source, where they can be read there.
+"""Reads the arguments of a call from the program's source, as far as that is possible.
 
-Why no parser of the language: a call's parenthesis is enough, and whatever looks unusual is left.
-"""
+It does not parse the language: finding the end of the call's parenthesis is enough. Calls that look
+unusual are left out."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from itertools import islice
 
 from weft.advise.names import base_name, is_nonblocking, is_persistent
 
-MOST_LINES = 12  # lines of one call
+MOST_LINES = 12  # most source lines that one call may have
 
-# The arguments of a blocking call in C; Fortran's ierror comes after them.
+# These are the arguments of each blocking call in C. Fortran's ierror comes after them.
 ROWS = "send sendcount sendtype receive receivecount receivetype"
 SIGNATURES = dict.fromkeys(
     ("allreduce", "reduce_scatter_block", "scan", "exscan"), "send receive count type op comm"
@@ -51,7 +51,7 @@ def names(call: str) -> list[str]:
     return SIGNATURES.get(base_name(call), "").split()
 
 
-# These patterns match what is not code: comments, and strings, which hide parentheses.
+# These patterns match text that is not code: comments, and strings, which may contain parentheses.
 STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
 FORTRAN_STRING = r"\"[^\"\n]*\"|'[^'\n]*'"
 TOKENS = {
@@ -66,8 +66,8 @@ OPEN, CLOSED = "([{", ")]}"
 @dataclass(frozen=True)
 class Arguments:
     words: list[str]  # arguments of the blocking call, without Fortran's ierror
-    comm: str = "comm"  # Python's object that is called
-    error: str | None = None  # Fortran's; None: the call has none
+    comm: str = "comm"  # the object of Python whose method is called
+    error: str | None = None  # Fortran's error argument; None if the call has none
     received_into: str = ""  # the argument that receives the data; "" if it is not known
 
 
@@ -103,7 +103,8 @@ def places_of(call: str, language: str) -> re.Pattern:
 
 
 def statement(lines: Iterable[str], language: str) -> list[str]:
-    """The first of these lines and those after it until each parenthesis has its end."""
+    """Returns the first line and those that follow it until all its parentheses are closed, at most
+    MOST_LINES of them."""
     found: list[str] = []
     for line in islice(lines, MOST_LINES):
         found.append(line)
@@ -127,7 +128,8 @@ def arguments(source: str, call: str, language: str) -> Arguments | None:
         given = [word for word in words if word]
         return Arguments(given, found[0]["comm"], received_into="".join(given[:2][-1:]))
     count = len(names(call)) or -1
-    # A non-blocking call also has a request, and a persistent one an info argument before it.
+    # A non-blocking call has a request as its last argument. A persistent one has an info argument
+    # before the request.
     more = 2 if is_persistent(call) else 1 if is_nonblocking(call) else 0
     has_error = language == "fortran" and len(words) == count + more + 1
     if len(words) != count + more + has_error or any(is_odd(one, language) for one in words):
@@ -137,7 +139,7 @@ def arguments(source: str, call: str, language: str) -> Arguments | None:
 
 
 def is_odd(word: str, language: str) -> bool:
-    """Returns whether Fortran's argument cannot be used: it is passed by name, or contains a
-    continuation mark."""
+    """Returns whether an argument in Fortran cannot be copied into a fragment: it is passed by
+    name, or contains a continuation mark."""
     odd = r"^\w+\s*=[^=]|\w \w|^[^\w\s(\"'\[.+-]|^[+.-] "
     return language == "fortran" and re.search(odd, word) is not None

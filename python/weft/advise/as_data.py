@@ -1,4 +1,4 @@
-"""Advice as the data that `weft advise --json` and notebooks get."""
+"""Converts advice into the data that `weft advise --json` writes and that notebooks read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def as_message_wait(one: MessageWait) -> dict:
 
 
 def as_json(advice: Advice) -> dict:
-    """The schema weft-advise/2."""
+    """Returns the advice as a document of the schema weft-advise/2. Times are in microseconds."""
 
     def site(one: Site) -> dict:
         frame = one.frames[0]

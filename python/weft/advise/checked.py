@@ -1,8 +1,8 @@
-"""Whether a fragment may be shown: as a small function of its own it is compiled for the job's MPI
-library, where its compiler wrapper is at hand. Else the library must have the call.
+"""Checks whether a proposed fragment may be shown.
 
-Why the arguments are other ones then: the program's own stand in its source, where they compile.
-"""
+The fragment is compiled as a small function for the job's MPI library, if that library's compiler
+wrapper is installed. Otherwise the library must at least define the calls. The arguments are
+replaced by declared names, since those of the program compile only inside its source."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ from weft.advise.sites import Site
 
 COMPILE_S = 30
 WRAPPERS = {"c": "mpicc", "c++": "mpicxx"}
-DEBIANS = {"libmpich.so.12": ".mpich", "libmpi.so.40": ".openmpi"}  # behind a wrapper's name
+# suffixes of Debian's wrappers, by library
+DEBIANS = {"libmpich.so.12": ".mpich", "libmpi.so.40": ".openmpi"}
 HEADERS = {"c": "#include <mpi.h>\n", "c++": "#include <mpi.h>\n#include <vector>\n"}
-# By the end of an argument's name. Those of a large count are {count} and {place}.
+# Each declaration is found by the end of an argument's name. {count} and {place} are the types of
+# counts and displacements, which are larger in large-count calls.
 DECLARATIONS = {
     "send": "const void* {name}",
     "receive": "void* {name}",
@@ -57,7 +59,8 @@ def declarations(call: str, mark: str) -> list[str]:
 
 
 def with_names(site: Site, mark: str) -> Site:
-    """The site as a blocking call of such names."""
+    """Returns the site as a blocking call whose arguments have their names in the MPI standard,
+    each followed by the mark."""
     call = f"MPI_{base_name(site.call).capitalize()}{'_c' if is_large(site.call) else ''}"
     words = ", ".join(name + mark for name in names(call))
     plain = {"outer": [], "users": [], "writers": []}
@@ -96,7 +99,7 @@ def compiles(wrapper: Path, language: str, unit: str) -> bool:
     return done.returncode == 0
 
 
-Fragment = Callable[..., str]  # called with sites
+Fragment = Callable[..., str]  # Such a function gets one or more sites and returns code.
 
 
 class Checks:
@@ -108,12 +111,14 @@ class Checks:
 
     @cached_property
     def calls(self) -> set[str]:
-        """That the library has; none: it is not on this machine."""
+        """Returns the names of the calls that the library defines; an empty set if the library is
+        not on this machine."""
         return {one.name for one in functions(str(self.library))}
 
     def wrapper(self, language: str) -> Path | None:
-        """Returns the library's compiler wrapper if it works here. In /usr/bin the plain name may
-        belong to another library."""
+        """Returns the library's compiler wrapper if it works here; otherwise None. In /usr/bin the
+        wrapper of another library may have the plain name, so that Debian's names are used there.
+        """
         name = WRAPPERS[language]
         debians = name + DEBIANS.get(self.library.name, "")
         for prefix in self.library.parents[1:3]:
@@ -123,7 +128,7 @@ class Checks:
         return None
 
     def permit(self, fragment: Fragment, *sites: Site) -> bool:
-        """Whether nothing is known against it."""
+        """Returns whether the fragment may be shown: no check has found a fault in it."""
         language = sites[0].language
         if language == "python" and not parses(fragment(*sites)):
             return False

@@ -1,4 +1,4 @@
-"""`weft advise`: its options."""
+"""Defines the options of `weft advise`."""
 
 import sys
 from collections.abc import Iterator
@@ -22,9 +22,10 @@ FILES = "What is written"
 LATER = "From a record, without a program"
 TRIED = "A change that is tried"
 ELSEWHERE = "On another machine"
-SAMPLE_S = 20.0  # for some replays at the end
-TRIALS = 12  # rounds of the program without and with a change, at most
-NOT_STARTED = (126, 127)  # statuses of what could not be started, which has been said
+SAMPLE_S = 20.0  # time limit in seconds for replays at the end of the run
+TRIALS = 12  # greatest number of rounds that run the program once without and once with the change
+# exit statuses of a program that could not be started; a message has already said why
+NOT_STARTED = (126, 127)
 
 
 def refuse(message: object) -> typer.Exit:
@@ -35,7 +36,8 @@ def refuse(message: object) -> typer.Exit:
 
 
 def per_cent(text: str) -> float:
-    """ "5%" or "5"."""
+    """Converts "5%" or "5" to 5.0. Raises an error of usage unless the number is between 0 and 100.
+    """
     try:
         value = float(text.strip().removesuffix("%"))
     except ValueError:
@@ -281,7 +283,8 @@ def check_apply(apply: bool, build: str, command: Optional[list[str]], is_other:
 
 
 def check_parser() -> None:
-    """Before the program runs."""
+    """Refuses --patch or --apply before the program runs if the parsers of the source's languages
+    are missing."""
     from weft.advise.patch import languages
 
     try:
@@ -292,7 +295,8 @@ def check_parser() -> None:
 
 
 def patch_of(advice: "Advice", record: Path, target: Optional[Path]) -> "Patch":
-    """Also written, where there is a target."""
+    """Returns the patch of the advised changes, and writes it to the target if there is one. Exits
+    with an error if no change is possible."""
     from weft.advise import store
     from weft.advise.patch import diff, wish
     from weft.terminal import messages
@@ -344,7 +348,8 @@ def asked_elsewhere(
     machine: Optional[str],
     scale: Optional[str],
 ) -> "Optional[Asked]":
-    """None: no prediction is asked for. What cannot be is refused before a program runs."""
+    """Returns the machine and size to predict for; None if no prediction is asked for. Refuses
+    impossible options, so that no program runs in vain."""
     if not predict and (nodes, per_node, machine, scale) == (None,) * 4:
         return None
     from weft.advise.predict.asked import Asked
@@ -419,8 +424,8 @@ def seconds(option: str, text: str) -> float:
 
 
 def replay_some(command: list[str], mpi: str, record: Path) -> None:
-    """Replays calls if a job can be started, there is something to win, and Weft does not run
-    already."""
+    """Replays some recorded calls if a job can be started, there is something to gain, and Weft did
+    not run in the job already."""
     from weft.advise.analysis import LITTLE
 
     advice = load(record)
@@ -458,7 +463,7 @@ class Files(NamedTuple):
 
 @contextmanager
 def told_where_it_fails() -> Iterator[None]:
-    """Reports a file that cannot be written, and continues."""
+    """Reports a file that cannot be written in its block, and continues behind the block."""
     try:
         yield
     except OSError as error:

@@ -1,5 +1,5 @@
-"""Two records of one program, before and after a change: what became of its run time and of its
-collectives."""
+"""Compares two records of one program, before and after a change: how its run time and the time of
+its collectives changed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ MOST_NAMED = 3  # collectives of each kind named in the sentences
 
 @dataclass
 class Side:
-    """A collective of one function, in one of the records."""
+    """The calls of a collective from one function of the program, in one of the two records."""
 
     us: float = 0.0  # time of the average rank over the run
     share: float = 0.0  # share of the run time
     calls: float = 0.0  # calls of the average rank
-    forms: list[str] = field(default_factory=list)  # MPI_Allreduce, MPI_Iallreduce, …
+    # names of the calls: MPI_Allreduce, MPI_Iallreduce, …
+    forms: list[str] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
 
 
@@ -47,12 +48,14 @@ class Change:
 
     @property
     def us(self) -> float:
-        """More than before."""
+        """Returns by how many us the collective takes longer than before; negative if it takes
+        less."""
         return (self.after.us if self.after else 0.0) - (self.before.us if self.before else 0.0)
 
 
 def by_function(advice: Advice) -> dict[tuple[str, str], Side]:
-    """Lines move with a change, and a call gets another form; functions keep their names."""
+    """Returns the collectives by name and calling function. A change moves lines and gives a call
+    another form, but functions keep their names."""
     found: dict[tuple[str, str], Side] = {}
     for site in advice.sites:
         side = found.setdefault((base_name(site.call), site.function), Side())
@@ -78,16 +81,16 @@ def kind_of(before: Side | None, after: Side | None, least_us: float) -> str:
 class Comparison:
     before: Advice
     after: Advice
-    changes: list[Change]  # those that take the longest first
+    changes: list[Change]  # those that take longest first
 
     @property
     def ratio(self) -> float:
-        """By how much the run became longer."""
+        """Returns by which share of its time the run became longer: 0.1 is 10 % longer."""
         before = self.before.elapsed_us
         return self.after.elapsed_us / before - 1 if before else 0.0
 
     def of_kind(self, kind: str) -> list[Change]:
-        """The greatest first."""
+        """Returns the changes of this kind, the greatest first."""
         found = [change for change in self.changes if change.kind == kind]
         return sorted(found, key=lambda change: -abs(change.us))
 
@@ -104,13 +107,13 @@ def compare(before: Advice, after: Advice) -> Comparison:
     return Comparison(before, after, [found[i] for i in order])
 
 
-# In words ----------------------------------------------------------------------------------------
+# Text of the comparison --------------------------------------------------------------------------
 
 
 def headline(found: Comparison) -> str:
     before, after = (microseconds(one.elapsed_us) for one in (found.before, found.after))
     changed = f"{per_cent(abs(found.ratio))} {'longer' if found.ratio > 0 else 'shorter'}"
-    if abs(found.ratio) < 0.0005:  # which per_cent() does not show
+    if abs(found.ratio) < 0.0005:  # per_cent() would show it as zero
         changed = "as long as before"
     return f"{before} before, {after} after: {changed}"
 
@@ -128,7 +131,8 @@ def shares(found: Comparison) -> str:
 
 
 def times(change: Change) -> str:
-    """ "0.70 s → 0.24 s"; of what is new or gone its only time."""
+    """Returns both times, such as "0.70 s → 0.24 s", or the only one if the collective is new or
+    gone."""
     return " → ".join(microseconds(side.us) for side in (change.before, change.after) if side)
 
 
@@ -152,7 +156,8 @@ def sentences(found: Comparison) -> list[str]:
 
 
 def notes(found: Comparison) -> list[str]:
-    """Says what makes the two runs hard to compare, and notes about each."""
+    """Returns sentences about what makes the two runs hard to compare, and the notes about each
+    run."""
     said = []
     sizes = [
         f"{count(one.ranks, 'rank')} on {count(one.hosts, 'node')}"
@@ -166,13 +171,15 @@ def notes(found: Comparison) -> list[str]:
 
 
 def forms(change: Change) -> str:
-    """ "MPI_Allreduce → MPI_Iallreduce"; of what is as it was once."""
+    """Returns how the calls' names changed, such as "MPI_Allreduce → MPI_Iallreduce", or the name
+    alone if it has not changed."""
     sides = [", ".join(side.forms) for side in (change.before, change.after) if side]
     return " → ".join(dict.fromkeys(sides))
 
 
 def as_json(found: Comparison) -> dict:
-    """The schema weft-advise-comparison/2."""
+    """Returns the comparison as a document of the schema weft-advise-comparison/2. Times are in
+    microseconds."""
 
     def run(advice: Advice) -> dict:
         return {
@@ -213,7 +220,7 @@ def as_json(found: Comparison) -> dict:
     }
 
 
-# In the terminal ---------------------------------------------------------------------------------
+# Output in the terminal --------------------------------------------------------------------------
 
 
 def show(found: Comparison, files: list[str]) -> None:

@@ -1,7 +1,6 @@
-"""The change itself: what to write at a site, in the program's language.
+"""Writes the code that is proposed at a call site, in the program's language.
 
-A rank starts the collective where it was called, computes, and waits where the result is used.
-"""
+The code starts the collective where it was called, computes, and waits where the result is used."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from weft.advise.names import base_name, is_persistent
 from weft.advise.sites import MessageWait, Site, Toucher, is_vector
 
 MANY_TESTS, OFTEN_US = 10, 5.0
-SOME_OF_IT = 0.05  # share of a wait; a smaller one is no reason to move it
+SOME_OF_IT = 0.05  # share of the wait; if moving it hides less, that is no reason to move it
 
 FRAGMENTS = {
     "c": (
@@ -37,7 +36,7 @@ FRAGMENTS = {
 }
 FRAGMENTS["c++"] = FRAGMENTS["c"]
 
-# The plan has the buffers' addresses.
+# A persistent request keeps the addresses of the buffers, so that these must not change.
 PERSISTENT = {
     "c": (
         "MPI_Request request;\n"
@@ -76,7 +75,8 @@ TOGETHER = {
 }
 TOGETHER["c++"] = TOGETHER["c"]
 
-# The program's own loop stays, since its arguments may be that loop's.
+# The fragment keeps the program's loop, since the call's arguments may depend on the loop's
+# variables.
 LOOP = {
     "c": (
         "MPI_Request requests[n];  /* n: calls in the row */\n"
@@ -104,7 +104,7 @@ LOOP = {
 }
 
 
-# For objects that mpi4py pickles, this shows the call with arrays.
+# mpi4py pickles objects in lower-case methods. The fragment shows the call with arrays instead.
 OBJECTS = (
     "send = numpy.array(…)  # the numbers of the object{rows}\n"
     "receive = numpy.{receive}\n"
@@ -120,7 +120,7 @@ OBJECT_OF_ROOT = (
     "request.Wait()\n"
     "# first use of data"
 )
-# By the method; all others receive what they send.
+# This maps a method to its receive buffer. All other methods receive as much as they send.
 RECEIVED = {
     "allgather": "empty((comm.size, *send.shape), send.dtype)",
     "gather": "empty((comm.size, *send.shape), send.dtype)",
@@ -136,18 +136,19 @@ SENT_ROWS = {
 
 
 def nonblocking(call: str) -> str:
-    """MPI_Allreduce -> MPI_Iallreduce"""
+    """Returns the name of the non-blocking form: MPI_Iallreduce for MPI_Allreduce."""
     name = call.removeprefix("MPI_")
     return "MPI_I" + name[0].lower() + name[1:]
 
 
 def method(name: str) -> str:
-    """Python's, of an MPI call."""
+    """Returns the name of mpi4py's method for an MPI call."""
     return name.removeprefix("MPI_").removesuffix("_c")
 
 
 def of_objects(method: str) -> str:
-    """Why a call of this method cannot be started and waited for."""
+    """Returns a sentence that says why a call of this lower-case method cannot be started and
+    waited for."""
     return (
         f"comm.{method} pickles objects: lower-case methods of collectives have no non-blocking"
         " form. Give NumPy arrays to the upper-case one."
@@ -159,7 +160,7 @@ def comment(method: str) -> str:
 
 
 def with_arrays(name: str) -> str:
-    """The non-blocking call in place of a lower-case one."""
+    """Returns code with the non-blocking upper-case method in place of a lower-case one."""
     return (OBJECT_OF_ROOT if name == "bcast" else OBJECTS).format(
         rows=SENT_ROWS.get(name, ""),
         receive=RECEIVED.get(name, "empty_like(send)"),
@@ -168,7 +169,8 @@ def with_arrays(name: str) -> str:
 
 
 def error(site: Site) -> str:
-    """Fortran's last argument, as the program has it."""
+    """Returns Fortran's last argument as the program writes it, with a comma before it; an empty
+    string if the call has none."""
     if site.arguments is None:
         return ", ierror"
     return f", {site.arguments.error}" if site.arguments.error else ""
@@ -181,8 +183,12 @@ def same(site: Site) -> str:
 
 
 def changed_call(site: Site, name: str, *more: str, apart: bool = True) -> str:
-    """The call by this name, with the site's arguments where they are known, and more of them.
-    Those of a wrapper are no callers', and apart: they may stand beside another call's."""
+    """Returns the call by this name with the site's arguments, if they are known, and with
+    additional ones.
+
+    Arguments inside a wrapper function are not those of its callers, so they are left out. They are
+    also left out unless `apart`, which says that the arguments may stand beside those of another
+    call."""
     hidden = site.object_method or site.callers or not apart
     known = None if hidden else site.arguments
     words = ["…"] if known is None else known.words
@@ -193,7 +199,7 @@ def changed_call(site: Site, name: str, *more: str, apart: bool = True) -> str:
 
 
 def started(site: Site, request: str, fortran_request: str, apart: bool = True) -> str:
-    """The call that starts what this one does."""
+    """Returns the call that starts the collective of this site."""
     if site.object_method:
         return changed_call(site, f"I{site.object_method}", apart=apart)
     request = fortran_request if site.language == "fortran" else f"&{request}"
@@ -204,7 +210,8 @@ COMMENTS = {"c": "/* {} */\n", "c++": "/* {} */\n", "fortran": "! {}\n", "python
 
 
 def earlier(site: Site) -> str:
-    """How much earlier it can be started; "": it is not to be moved."""
+    """Returns a sentence about how much earlier the call can be started; an empty string if it is
+    not to be moved."""
     before = site.before.bounds
     if not site.earlier_us or before is None:
         return ""
@@ -216,7 +223,8 @@ def earlier(site: Site) -> str:
     )
 
 
-COMMENT = re.compile(r"/\*.*?(\*/|$)")  # which would end the fragment's own
+# a comment of the source would end the comment of the fragment
+COMMENT = re.compile(r"/\*.*?(\*/|$)")
 
 
 def at(touchers: list[Toucher]) -> str:
@@ -228,7 +236,7 @@ def at(touchers: list[Toucher]) -> str:
 
 
 def until(site: Site) -> str:
-    """Before what the wait comes."""
+    """Returns before which event the wait must come."""
     if site.is_sent_again:
         again = microseconds(site.unwritten_us or 0.0)
         return f"what it sends is written again, {again} after the call: before its result is used"
@@ -265,8 +273,8 @@ def fragment(site: Site) -> str:
 
 
 def have_one_scope(first: Site, second: Site) -> bool:
-    """Whether the arguments of both may stand side by side: names in one function, of which no two
-    requests receive into one."""
+    """Returns whether the arguments of both calls may stand side by side: both are in one function,
+    and they do not receive into the same buffer."""
     if first.frames[0].function != second.frames[0].function:
         return False
     one, other = first.arguments, second.arguments
@@ -274,7 +282,7 @@ def have_one_scope(first: Site, second: Site) -> bool:
 
 
 def together(first: Site, second: Site) -> str:
-    """Both in flight at once."""
+    """Returns code that has both calls in flight at once."""
     apart = have_one_scope(first, second)
     text = TOGETHER[first.language].format(
         first=started(first, "requests[0]", "requests(1)", apart),
@@ -286,14 +294,14 @@ def together(first: Site, second: Site) -> str:
 
 
 def in_a_loop(site: Site) -> str:
-    """All calls of one place in flight at once."""
+    """Returns code that has all calls of the site's loop in flight at once."""
     call = started(site, "requests[started++]", "requests(started)")
     text = LOOP[site.language].format(call=call, error=error(site))
     return comment(site.object_method) + text if site.object_method else text
 
 
 def planned(site: Site) -> str:
-    """The call as a persistent one; "": that is not proposed."""
+    """Returns code that makes the call persistent; an empty string if that is not proposed."""
     name = persistent(site)
     if not name:
         return ""
@@ -322,7 +330,7 @@ def buffers(site: Site) -> str:
 
 
 def running(site: Site) -> str:
-    """How the communication then gets on while the program computes."""
+    """Returns a sentence about how the communication proceeds while the program computes."""
     if site.nodes > 1:
         return (
             "Run it with weft run, so that it gets on meanwhile; best with a core of each node left"
@@ -335,7 +343,7 @@ def running(site: Site) -> str:
 
 
 def tenths(value: float) -> str:
-    """Whole numbers without a place behind the point."""
+    """Formats a number with one decimal place, or with none if it is whole."""
     return f"{value:.1f}".removesuffix(".0")
 
 
@@ -347,7 +355,7 @@ def size(value: float) -> str:
 
 
 def microseconds(value: float) -> str:
-    """Three digits."""
+    """Formats a time in microseconds with three digits and a fitting unit."""
     scale, unit = next(
         ((s, u) for s, u in ((1e6, "s"), (1e3, "ms")) if value >= 0.9995 * s), (1, "µs")
     )
@@ -360,7 +368,7 @@ def count(number: int, thing: str) -> str:
 
 
 def later(site: Site) -> str:
-    """Whether the wait can come later."""
+    """Returns advice on whether the wait can come later."""
     hidden, some_us = site.wait_later_us or 0.0, SOME_OF_IT * (site.waited_us or 0)
     left, at_most = site.after.bounds or (0.0, None)
     if at_most is not None and at_most < some_us:
@@ -416,7 +424,7 @@ def of_nonblocking(site: Site) -> str:
     )
 
 
-# With an array of counts, beside the vector collectives.
+# These collectives have arrays of counts, as the vector collectives have.
 COUNTED = ("alltoallw", "reduce_scatter", "neighbor_alltoallw")
 HALO = {
     "c": (
@@ -439,8 +447,9 @@ HALO = {
     ),
 }
 HALO["c++"] = HALO["c"]
-DRIVEN = 128 << 10  # bytes from which Weft's thread brings messages forward
-AT_ONCE = 0.1  # share of the wait; messages waited for so soon have no time to transfer
+DRIVEN = 128 << 10  # bytes from which Weft's thread progresses a message
+# share of the wait; a message has no time to transfer if the time before the wait is shorter
+AT_ONCE = 0.1
 
 
 def of_messages(wait: MessageWait) -> tuple[str, str]:
@@ -468,13 +477,13 @@ def of_messages(wait: MessageWait) -> tuple[str, str]:
 
 
 def persistent(site: Site) -> str:
-    """The call that would plan this one once; "": its arguments change, it is a rare one, or it has
-    arrays of counts, whose numbers may change."""
+    """Returns the name of the persistent form. Returns an empty string if that is not proposed: the
+    arguments change, the call is rare, or it has arrays of counts, whose elements may change."""
     name = base_name(site.call)
     rare = site.repeated < 1 or site.calls < 10
     if rare or name in ("barrier", *COUNTED) or is_vector(name) or is_persistent(site.call):
         return ""
-    if site.object_method:  # which pickles anew each time
+    if site.object_method:  # mpi4py pickles the object anew in each call
         return ""
     large = "_c" if site.call.endswith("_c") else ""
     return f"MPI_{base_name(site.call).capitalize()}_init{large}"

@@ -1,4 +1,4 @@
-"""Names of MPI functions and of programs' files."""
+"""Names of MPI functions, and the languages of source files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from pathlib import Path
 
 
 def base_name(call: str) -> str:
-    """MPI_Iallreduce_c, MPI_Allreduce_init -> allreduce"""
+    """Returns the name of the collective without its form: allreduce for MPI_Iallreduce_c and
+    MPI_Allreduce_init."""
     name = call.removeprefix("MPI_").removesuffix("_c").removesuffix("_init").lower()
     return name[1:] if call.startswith("MPI_I") else name
 
@@ -16,11 +17,11 @@ def is_persistent(call: str) -> bool:
 
 
 def is_nonblocking(call: str) -> bool:
-    """Whether it is started and waited for."""
+    """Returns whether the call is started and waited for: it is non-blocking or persistent."""
     return call.startswith("MPI_I") or is_persistent(call)
 
 
-# By the suffixes of files.
+# Languages by the suffix of the file's name.
 LANGUAGES = {".py": "python", ".c": "c", ".h": "c"}
 LANGUAGES |= dict.fromkeys((".cc", ".cpp", ".cxx", ".hpp", ".hh"), "c++")
 LANGUAGES |= dict.fromkeys(
@@ -29,5 +30,5 @@ LANGUAGES |= dict.fromkeys(
 
 
 def language_of(file: str, binding: str) -> str:
-    """By the file, else by the binding that it calls MPI by."""
+    """Returns the language by the file's name, else that of the MPI binding which the call uses."""
     return LANGUAGES.get(Path(file).suffix.lower()) or binding or "c"

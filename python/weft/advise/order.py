@@ -1,14 +1,14 @@
-"""Which blocking calls in a row do not need each other, so that they could be in flight together.
+"""Finds consecutive blocking calls that do not depend on each other and could be in flight
+together.
 
-Why by the order of events and not by lengths of time: observing an access takes time itself, so
-that a result which is used at once seems to have been left alone for a while. But its first use
-came before the next call, or it came after that call's end, however long either took.
+It compares the order of events and no lengths of time, since observing an access takes time itself:
+a result that is used at once seems to have been left alone for a while. Its first use came either
+before the next call, or after the end of that call, however long either took.
 
-A call does not need the one before it where four things are so: the result of the first was left
-alone until the second was over, what the first sent was not written until then, what the second
-sends was not written since the first began, and neither writes memory that the other uses. Of
-several in a row each has to be so against all.
-"""
+A call does not depend on the one before it under four conditions. The result of the first is left
+alone until the end of the second. The data that the first sent is not written until then. The data
+that the second sends is not written since the first began. Neither call writes memory that the
+other uses. In a longer row each call must meet these conditions against all others."""
 
 from __future__ import annotations
 
@@ -24,33 +24,39 @@ from weft.advise.sites import Site
 from weft.advise.store import Stored
 
 FROM_ROOT, TO_ROOT = ("bcast", "scatter", "scatterv"), ("reduce", "gather", "gatherv")
-# A gap before a call that counts as none: of the call's time, or what observing takes.
+# A shorter gap before a call counts as none: a share of the call's time, or the cost of observing
+# an access.
 BEHIND, OBSERVING_NS = 0.1, 100_000
-ALWAYS = 3  # times per rank that one call came behind another: that is no chance
-SEEN = 3  # windows at least, of all ranks, on either side
-LOOP = 3  # calls of one place in a row: of two a third may need the first
-COMPARED = 16  # calls before one whose buffers are compared (src/advise/buffers.h)
+ALWAYS = 3  # least number of times per rank that one call follows another; fewer may be chance
+SEEN = 3  # least number of observed windows of all ranks, on either side of a call
+LOOP = 3  # least number of consecutive calls of one site; with two, a third may need the first
+# preceding calls whose buffers are compared with those of a call (src/advise/buffers.h)
+COMPARED = 16
 
 
 @dataclass
 class Calls:
-    """Blocking calls of one rank, in their order, with the windows that were observed of them."""
+    """The blocking calls of one rank in their order, with the windows that were observed of them.
+    """
 
     site: list[Site]
     began: list[int]
     ended: list[int]
     apart: list[int]
-    left_alone: dict[int, int] = field(default_factory=dict)  # by call: until then
-    written: dict[int, int] = field(default_factory=dict)  # by call: not since then
-    sent_again: dict[int, int] = field(default_factory=dict)  # by call: written first then
+    # by call: time in ns until which its result was not accessed
+    left_alone: dict[int, int] = field(default_factory=dict)
+    # by call: time in ns since which its sent data was not written
+    written: dict[int, int] = field(default_factory=dict)
+    # by call: time in ns at which its send buffer was written again
+    sent_again: dict[int, int] = field(default_factory=dict)
 
     def is_behind(self, i: int) -> bool:
-        """Whether call i comes right behind the one before it."""
+        """Returns whether call i follows the one before it without a gap."""
         gap = self.began[i] - self.ended[i - 1]
         return gap < max(OBSERVING_NS, BEHIND * (self.ended[i] - self.began[i]))
 
     def rows(self) -> Iterable[range]:
-        """Calls that come right behind each other."""
+        """Yields the ranges of calls that follow each other without a gap."""
         first = 0
         for i in range(1, len(self.site) + 1):
             if i == len(self.site) or not self.is_behind(i):
@@ -69,7 +75,7 @@ def calls_by_rank(stored: Stored, sites: list[Site]) -> dict[int, Calls]:
 
 def calls_of(rows: list[dict], of_member: dict[tuple[int, int], Site]) -> Calls:
     made = sorted((row for row in rows if row["what"] == CALL), key=lambda row: row["began_ns"])
-    # Earlier records do not say how far calls are apart, and so give no such advice.
+    # Older records lack the distance between the buffers of calls, and so give no such advice.
     columns = ([row.get(name, 0) for row in made] for name in ("began_ns", "ended_ns", "apart"))
     calls = Calls([of_member[row["rank"], row["site"]] for row in made], *columns)
     for row in rows:
@@ -90,12 +96,14 @@ def calls_of(rows: list[dict], of_member: dict[tuple[int, int], Site]) -> Calls:
 class Evidence:
     """The evidence about two sites of which the second is called directly after the first."""
 
-    times: dict[int, int] = field(default_factory=lambda: defaultdict(int))  # by rank
-    left_alone: dict[int, int] = field(default_factory=lambda: defaultdict(int))  # windows, by rank
+    # number of consecutive calls, by rank
+    times: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    # windows in which the result was left alone, by rank
+    left_alone: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     written: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    # Watched windows of send buffers, by rank.
+    # This counts the observed windows of send buffers, by rank.
     watched: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    longest: int = 0  # calls of one place in a row
+    longest: int = 0  # greatest number of consecutive calls of one site
     against: bool = False
 
     def is_enough(self, first: Site, second: Site) -> bool:
@@ -103,7 +111,8 @@ class Evidence:
             return False
         ranks = {rank for rank, _ in first.members} & {rank for rank, _ in second.members}
         received, sent = base_name(first.call), base_name(second.call)
-        # The root of a broadcast has no result of it, and of what goes to the root only that one.
+        # The root of a broadcast receives nothing from it. Of a collective to the root only the
+        # root has a result.
         having = len(ranks) - 1 if received == "bcast" else 1 if received in TO_ROOT else len(ranks)
         return (
             all(self.times[rank] >= ALWAYS for rank in ranks)
@@ -118,9 +127,8 @@ def is_seen(windows: dict[int, int], ranks: int) -> bool:
 
 
 def together(calls: Calls, row: range) -> Iterable[tuple[int, int, int]]:
-    """Yields for each call of a row but the first: its index, and the first and last index of those
-    that would be in flight with it and its predecessor. At one site these are all consecutive
-    calls."""
+    """Yields three indices for each call of a row after the first: its own, and those of the first
+    and last call that would be in flight with it. At one site these are all consecutive calls."""
     for _, same in groupby(row, key=lambda i: id(calls.site[i])):
         own = list(same)
         if own[0] > row[0]:
@@ -130,7 +138,7 @@ def together(calls: Calls, row: range) -> Iterable[tuple[int, int, int]]:
 
 
 def weigh(calls: Calls, row: range, rank: int, found: dict[tuple[int, int], Evidence]) -> None:
-    """Adds the evidence of a row of calls about each two neighbours."""
+    """Adds the evidence of one row of consecutive calls about each pair of neighbours."""
     for i, first, last in together(calls, row):
         one = found[id(calls.site[i - 1]), id(calls.site[i])]
         one.times[rank] += 1
@@ -148,7 +156,8 @@ def weigh(calls: Calls, row: range, rank: int, found: dict[tuple[int, int], Evid
 
 
 def independent(stored: Stored, sites: list[Site]) -> list[tuple[Site, Site]]:
-    """Blocking calls in a row that do not need each other. Both may be one site, in a loop."""
+    """Returns pairs of sites whose consecutive blocking calls do not depend on each other. Both
+    sites of a pair may be the same, which is called in a loop."""
     found: dict[tuple[int, int], Evidence] = defaultdict(Evidence)
     for rank, calls in calls_by_rank(stored, sites).items():
         for row in calls.rows():

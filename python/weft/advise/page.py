@@ -1,5 +1,7 @@
-"""The pages. That of a run: its first screen says the share in collectives and the best three
-changes. That of two: run times, shares, and which collectives gained or lost."""
+"""Writes the HTML pages of `weft advise`.
+
+The page of one run shows the share of time in collectives and the best three changes on its first
+screen. The page of two runs shows run times, shares, and which collectives gained or lost."""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ from weft.report import html
 from weft.report.lanes import Lanes, Span
 from weft.report.svg import Bar, Bars, unit_of
 
-MOST_CHARACTERS = 60  # characters of a name beside a bar or in a hover text
-MOST_ROWS = 60  # most call sites in the table
+MOST_CHARACTERS = 60  # greatest length of a name beside a bar or in a hover text
+MOST_ROWS = 60  # greatest number of call sites in the table
 TRANSFER, WAITING, UNKNOWN = "transferring", "waiting for the last rank", "not split"
 COLOURS = {TRANSFER: "plain", WAITING: "bar", UNKNOWN: "faint"}
 BEFORE, AFTER = ("before", "bar"), ("after", "best")
@@ -31,12 +33,12 @@ SHADES = {
 
 
 def cut(name: str) -> str:
-    """Names of C++ are long."""
+    """Shortens a long name, such as those of C++ templates."""
     return name if len(name) <= MOST_CHARACTERS else f"{name[: MOST_CHARACTERS - 1]}…"
 
 
 def known(text: str) -> str:
-    """For cells, which are empty where that is not known."""
+    """Returns the text of a table's cell, which is empty if the value is not known."""
     return "" if text in (show.UNKNOWN, show.NOT_NAMED) else text
 
 
@@ -69,7 +71,7 @@ def chart(advice: Advice) -> Bars:
 
 
 def lanes(line: timeline.Timeline) -> Lanes | None:
-    """None: there is nothing to draw."""
+    """Returns the lanes of the timeline; None if there is nothing to draw."""
     found = timeline.rows(line)
     last_us = max((one.ended_us for _, spans in found for one in spans), default=0.0)
     if not last_us:
@@ -105,7 +107,7 @@ def write(path: Path, advice: Advice) -> None:
         known=known,
         fragments=fragments,
     )
-    files.write_text(path, text, errors="backslashreplace")  # names of files may be no text
+    files.write_text(path, text, errors="backslashreplace")  # names of files may be no valid UTF-8
 
 
 def write_comparison(path: Path, found: compare.Comparison) -> None:

@@ -1,7 +1,7 @@
-"""Functions, files and lines of addresses, with inlined frames: elfutils' or binutils' addr2line.
-Where there is neither, functions alone, by the file's own tables of symbols.
+"""Finds the function, file and line of addresses, with inlined frames, by addr2line of elfutils or
+of binutils. Without these tools it finds only functions, from the symbol tables of the file.
 
-Why after the run: the ranks keep a module and an offset, which costs nothing.
+The ranks only record a module and an offset, which costs little; the lookup is made after the run.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from weft.advise.names import language_of
 @dataclass(frozen=True)
 class Frame:
     function: str
-    file: str  # "": not known
-    line: int  # 0: not known
+    file: str  # path of the source; an empty string if it is not known
+    line: int  # number of the line; 0 if it is not known
 
     def __str__(self) -> str:
         place = f" at {self.file}:{self.line}" if self.file else ""
@@ -37,7 +37,8 @@ class Frame:
 
 
 def bare(function: str) -> str:
-    """A function of C++ without its parameters, its template arguments and unnamed namespaces."""
+    """Returns the name of a C++ function without parameters, template arguments and unnamed
+    namespaces."""
     if "(" not in function or "operator" in function:
         return function
     kept, depth = "", 0
@@ -63,24 +64,24 @@ def unresolved(module: str, offset: int) -> list[Frame]:
 
 
 def of_interpreter(where: str) -> list[Frame]:
-    """ "file:line:function", as the ranks write it down."""
+    """Converts "file:line:function", as ranks record it, to a frame."""
     file, line, function = ["", "", *where.rsplit(":", 2)][-3:]
     return [Frame(function, file, int(line) if line.isdigit() else 0)]
 
 
-LONGEST_LINE = 200  # characters of the source that are kept
+LONGEST_LINE = 200  # most characters that are kept of a source line
 
 
 def source_lines(wanted: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str]:
-    """(file, line) -> what stands there, and in the lines that continue it, where the sources are
-    at hand."""
+    """Returns the text of the source by file and line. Lines that continue the text are included.
+    Sources that cannot be read are left out."""
     by_file: dict[str, list[int]] = defaultdict(list)
     for file, line in sorted(wanted):
         by_file[file].append(line)
     found = {}
     for file, numbers in by_file.items():
         try:
-            # No pipe, which would keep its reader waiting.
+            # Only regular files are read, since opening a pipe would block.
             lines = (
                 Path(file).read_text(errors="replace").split("\n") if Path(file).is_file() else []
             )
@@ -95,11 +96,12 @@ def source_lines(wanted: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str
 
 
 def parse_frames(lines: list[str], module: str, offset: int) -> list[Frame]:
-    """Function and place in turn, the innermost inlined function first."""
+    """Returns the frames in addr2line's output, which alternates function and place. The innermost
+    inlined function is first."""
     found = []
     for function, place in zip(lines[::2], lines[1::2]):
         file, _, number = place.partition(" (")[0].rpartition(":")
-        # elfutils adds the column.
+        # elfutils prints the column behind the line, as FILE:LINE:COLUMN.
         if number.isdigit() and file.rpartition(":")[2].isdigit():
             file, _, number = file.rpartition(":")
         known = file not in ("", "??") and number.isdigit() and number != "0"
@@ -114,12 +116,13 @@ class Symbol(NamedTuple):
     name: str
 
 
-# Of ELF files of 64 bits: where the sections are, how long each entry is and how many there are;
-# a section's type, place, length and the section that has its names; a symbol.
+# These are the parts of 64-bit ELF files that are read. The file's header gives the place of the
+# sections, the size of an entry and their number. A section has a type, a place, a length, and the
+# section that contains its names. The last is a symbol.
 SECTIONS, SECTION = struct.Struct("<40xQ10xHH2x"), struct.Struct("<4xI16xQQI20x")
 SYMBOL = struct.Struct("<IBxHQQ")
 TABLES_OF_SYMBOLS = (2, 11)
-FUNCTIONS = (0, 2, 10)  # types of symbols: none, a function, one that is chosen at run time
+FUNCTIONS = (0, 2, 10)  # types of symbols: none, a function, one that is chosen at run time (IFUNC)
 
 
 def symbols(data: mmap.mmap) -> Iterator[Symbol]:
@@ -137,7 +140,8 @@ def symbols(data: mmap.mmap) -> Iterator[Symbol]:
 
 
 def functions(module: str) -> list[Symbol]:
-    """Those that the file's tables of symbols name with their size, in order."""
+    """Returns the functions with a size in the file's symbol tables, sorted by address; an empty
+    list if they cannot be read."""
     try:
         with Path(module).open("rb") as file:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -147,20 +151,22 @@ def functions(module: str) -> list[Symbol]:
 
 
 def function_at(known: list[Symbol], offset: int) -> Symbol | None:
-    """The one that has the call before this offset."""
+    """Returns the function that contains the call which returns to this offset; None if there is
+    none."""
     before = known[: bisect_left(known, (offset,))]
     return next((one for one in reversed(before) if offset - 1 < one.end), None)
 
 
 def named(module: str, offsets: list[int]) -> dict[int, list[Frame]]:
-    """Without lines."""
+    """Returns frames with the function's name but without file and line, by offset."""
     known = functions(module)
     found = {offset: function_at(known, offset) for offset in offsets}
     return {offset: [Frame(one.name, "", 0)] for offset, one in found.items() if one}
 
 
 def without_neighbours(found: dict[int, list[Frame]], module: str) -> dict[int, list[Frame]]:
-    """In a stripped file binutils name the last function before, whichever and however far."""
+    """Removes wrong names. In a stripped file binutils name the nearest preceding function, however
+    far it is."""
     guessed = [offset for offset, frames in found.items() if not any(f.file for f in frames)]
     known = functions(module) if guessed else []
     for offset in guessed:
@@ -190,7 +196,7 @@ def ask(command: str, module: str, offsets: list[int]) -> dict[int, list[Frame]]
 
 
 def resolve(wanted: Iterable[tuple[str, int]]) -> dict[tuple[str, int], list[Frame]]:
-    """(module, offset) -> frames."""
+    """Returns the frames of each pair of module and offset."""
     by_module: dict[str, list[int]] = defaultdict(list)
     for module, offset in sorted(set(wanted)):
         by_module[module].append(offset)

@@ -1,6 +1,7 @@
-"""Reads what the ranks have written: the structures of src/advise/record.h, rank after rank.
+"""Reads the files that the ranks have written: the structures of src/advise/record.h, rank after
+rank.
 
-Why ctypes: the ranks store plain structures in a mapped file, so that a crash loses nothing.
+The ranks store plain structures in a mapped file, so that a crash loses nothing. ctypes reads them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from weft.data.stored import ResultError
 MAGIC = b"weftadv\0"
 LAYOUT = 9
 OPERATORS = ("other", "sum", "min", "max", "prod")
-# In the order of `enum class Unknown`; how the report says why a window is not known.
+# These reasons say why a window is not known. Their order is that of `enum class Unknown`.
 UNKNOWNS = (
     "",
     "windows were not asked for",
@@ -36,15 +37,16 @@ UNKNOWNS = (
     "the program had a fault of its own",
     "observing it any longer would have cost too much",
 )
-# These reasons ended observations that had begun, for records that do not count them.
+# These reasons end an observation that had begun. They are counted for records without a count of
+# their own.
 BROKEN_OFF = UNKNOWNS[UNKNOWNS.index("too many accesses right beside the result") :]
-# In the order of `enum class Binding`.
+# The order is that of `enum class Binding`.
 BINDINGS = ("", "fortran", "python")
 PATH, WHERE, OUTERS, WINDOWS, TOUCHES = 256, 512, 6, 32, 4
-# The room in the file of a rank that has not finished.
+# These are the numbers of entries for which the file of an unfinished rank has room.
 SITES, MODULES, ARRIVALS, MESSAGE_WAITS = 1024, 64, 8192, 128
 NO_END = -1
-# In the order of `enum class What`.
+# The order is that of `enum class What`.
 CALL, IN_FLIGHT, WAIT, AFTER, BEFORE, SENT = *range(5), 16
 
 
@@ -63,23 +65,23 @@ class Bounds(Structure):
 
 
 class Touch(Structure):
-    """An instruction that touched a result first, or wrote what is sent last."""
+    """An instruction that accessed a result first, or wrote sent data last."""
 
     _fields_ = (
         ("address", c_uint64),
         ("returns_to", c_uint64),
         ("offset", c_uint64),
-        ("module", c_uint32),  # module's number plus 1; 0: not known
+        ("module", c_uint32),  # number of the module plus 1; 0 if it is not known
         ("count", c_uint32),
     )
 
 
 class Windows(Structure):
-    """On one side of a site's calls."""
+    """The windows before or after the calls of a site."""
 
     _fields_ = (
         ("measured", c_uint64),
-        ("broken_off", c_uint64),  # observations that had begun, and ended as unknown
+        ("broken_off", c_uint64),  # observations that had begun, but could not be finished
         ("unknown", c_uint64 * len(UNKNOWNS)),
         ("kept", Bounds * WINDOWS),
         ("touches", Touch * TOUCHES),
@@ -91,12 +93,12 @@ class Windows(Structure):
 
 
 class OuterPlace(Structure):
-    """A function on the way from the program to a call."""
+    """A function on the call stack between the program's main function and a call."""
 
     _fields_ = (
         ("offset", c_uint64),
-        ("module", c_uint32),  # module's number plus 1; 0: none
-        ("line", c_uint32),  # line of an interpreter's source file, which is then the module
+        ("module", c_uint32),  # number of the module plus 1; 0 if there is none
+        ("line", c_uint32),  # line in an interpreted source file, which is then the module
         ("own", c_uint32),
         ("unused", c_uint32),
     )
@@ -138,7 +140,7 @@ class Site(Structure):
 
 
 class MessageWait(Structure):
-    """A place that completes messages which were started before, by one call."""
+    """A place whose call completes messages that were started by other calls."""
 
     _fields_ = (
         ("address", c_uint64),
@@ -220,7 +222,7 @@ def text(raw: bytes) -> str:
 
 
 class Cursor:
-    """Takes structures from the front of a file's bytes."""
+    """A cursor that reads consecutive structures from the bytes of a file."""
 
     def __init__(self, data: bytes, path: Path):
         self.data, self.path, self.at = data, path, 0
@@ -239,7 +241,8 @@ class Cursor:
 
 
 def rank_record(cursor: Cursor, whole: bool) -> RankRecord:
-    """whole: of the file of a rank that has not finished, in which every table has all its room."""
+    """Reads the record of one rank. `whole`: the rank has not finished, and each table in its file
+    has its full size."""
     head = cursor.take(Head, 1)[0]
     if head.magic != MAGIC.rstrip(b"\0") or head.layout != LAYOUT:
         raise ResultError(f"{cursor.path}: it is no record of this version of Weft")
@@ -273,12 +276,13 @@ def read_unfinished(directory: Path) -> Iterator[RankRecord]:
         try:
             record = rank_record(Cursor(path.read_bytes(), path), whole=True)
         except ResultError:
-            continue  # ended before MPI_Init was over
+            continue  # the rank ended before it left MPI_Init
         yield record
 
 
 def read_directory(directory: Path) -> list[RankRecord]:
-    """The job's record; what there is of it, if the job did not come to its end."""
+    """Returns the record of all ranks of the job. If the job did not finish, these are the ranks
+    that have left a file."""
     job = directory / "job"
     found = list(read_job(job) if job.exists() else read_unfinished(directory))
     return sorted(found, key=lambda one: one.head.rank)

@@ -1,4 +1,5 @@
-"""Runs the program with the advisor's library in its ranks, and keeps what they have recorded."""
+"""Runs the program with the advisor's library in its ranks, and keeps the record that they write.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +19,15 @@ from weft.advise.record import RankRecord, read_directory, text
 from weft.data.stored import ResultError
 from weft.system import building, installation, mpi_libraries
 
-HERE = "here"  # in the directory: it is on this node (src/advise/variables.h)
-INSIDE = "WEFT_ADVISE_INSIDE"  # as src/advise/variables.h has it
+# name of a file that shows that the directory is on this node (src/advise/variables.h)
+HERE = "here"
+INSIDE = "WEFT_ADVISE_INSIDE"  # the variable of this name in src/advise/variables.h
 
 
 @contextmanager
 def signals_for(process: subprocess.Popen) -> Iterator[None]:
-    """An interrupt reaches the program by itself; what is sent to this process is handed on."""
+    """Ignores interrupts in its block, since the terminal sends them to the program as well.
+    SIGTERM is passed on to the program."""
 
     def hand_on(number: int, frame: object) -> None:
         process.send_signal(number)
@@ -41,7 +44,8 @@ def signals_for(process: subprocess.Popen) -> Iterator[None]:
 
 
 def bring_libraries() -> None:
-    """The advisor's libraries for the families that Weft's own are there for (building.py)."""
+    """Builds the advisor's libraries for each MPI family for which Weft has its own library
+    (building.py)."""
     for family in mpi_libraries.FAMILY_LIBRARY:
         if own := installation.preload_library(family):
             building.is_there(own.with_name(f"libweft-advise-{family}.so"))
@@ -50,13 +54,13 @@ def bring_libraries() -> None:
 def run(
     command: list[str], overhead: float, mpi: str, directory: Path, more: Sequence[str] = ()
 ) -> int:
-    """The exit status of the program, or of its launcher."""
+    """Runs the command and returns the exit status of the program or its launcher."""
     options = ["--directory", str(directory), "--overhead", f"{overhead:g}", *more]
     words = launched.words([*options, *(["--mpi", mpi] if mpi else [])], command)
     bring_libraries()
     environment = {**os.environ, "WEFT_ADVISE_PARENT": str(os.getpid())}
     launched.has_started = True
-    # Launchers talk to their ranks by inherited descriptors.
+    # Launchers talk to their ranks through inherited file descriptors, which must stay open.
     process = subprocess.Popen(words, close_fds=False, env=environment)
     with signals_for(process):
         status = process.wait()
@@ -64,7 +68,7 @@ def run(
 
 
 def record(command: list[str], overhead: float, mpi: str, target: Path) -> tuple[int, bool]:
-    """The program's exit status, and whether there is a record now."""
+    """Runs the command and returns its exit status, and whether a record has been written."""
     directory = Path(tempfile.mkdtemp(prefix="weft-advise-"))
     (directory / HERE).touch()
     kept = False
@@ -76,7 +80,7 @@ def record(command: list[str], overhead: float, mpi: str, target: Path) -> tuple
             when = datetime.now(timezone.utc).isoformat(timespec="seconds")
             about = {"command": command, "when": when, "overhead": overhead, "status": status}
             about["inside"] = bool(os.environ.get(INSIDE))
-            kept = True  # unless it can be written
+            kept = True  # the directory is kept if the record cannot be written
             store.write(target, ranks, about, threads.read(directory))
             if kept := lacks_other_nodes(ranks, directory):
                 print(f"weft advise: {elsewhere(ranks, directory)}", file=sys.stderr)
@@ -97,7 +101,8 @@ def record(command: list[str], overhead: float, mpi: str, target: Path) -> tuple
 
 
 def lacks_other_nodes(ranks: list[RankRecord], directory: Path) -> bool:
-    """The job did not come to its end, and ranks of other nodes have their records there."""
+    """Returns whether the job ended early and ranks of other nodes have left their records on those
+    nodes."""
     head = ranks[0].head
     hosts = {text(one.head.host) for one in ranks}
     return not (directory / "job").exists() and len(ranks) < head.ranks and head.nodes > len(hosts)
@@ -112,7 +117,8 @@ def elsewhere(ranks: list[RankRecord], directory: Path) -> str:
 
 
 def collect(directory: Path, target: Path) -> None:
-    """A record of what ranks have left in a directory."""
+    """Writes a record from the files that ranks have left in a directory. Raises ResultError if
+    there are none."""
     ranks = read_directory(directory)
     if not ranks:
         raise ResultError(f"{directory}: it holds no rank's record (rank-*)")

@@ -1,4 +1,5 @@
-"""The report in the terminal: the share in collectives, the best three changes, the table."""
+"""Prints the report in the terminal: the share in collectives, the best three changes, the table.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ MOST_SITES, MOST_CHANGES = 12, 2
 NO_SITES = "There is none: no rank called a collective."
 NOTHING = "nothing to win by a change"
 ONLY_A_RUN = "How much of that a change wins, only a run tells"
-UNKNOWN, NOT_NAMED = "unknown", "–"  # a window or a wait; a gain
+# texts in place of an unknown window or waiting time, and of a missing gain
+UNKNOWN, NOT_NAMED = "unknown", "–"
 
 
 def per_cent(share: float) -> str:
@@ -34,7 +36,8 @@ def short_frame(frame: Frame) -> str:
 
 
 def short_place(site: Site | MessageWait) -> str:
-    """With its callers where there are others at the place, or it lies in a library."""
+    """Returns the file and line of a call. The callers are added if other calls are made at the
+    same place, or if it lies in a library."""
     callers = site.callers if isinstance(site, Site) else []
     return " from ".join(map(short_frame, (site.frames[0], *callers)))
 
@@ -57,12 +60,12 @@ def headline(advice: Advice) -> str:
     return f"{where}, {per_cent(advice.other_mpi_share)}{about} in other MPI calls."
 
 
-MAINLY = 0.8  # share of the time in collectives from which a single one is named
+MAINLY = 0.8  # share of the time in collectives; a single one with more is named
 NO_FREE_GAIN = "without a change, replayed calls show no clear gain"
 
 
 def where_the_time_is(advice: Advice) -> str:
-    """ "88 % of the time is in MPI_Allreduce"."""
+    """Returns a clause such as "88 % of the time is in MPI_Allreduce"."""
     us: dict[str, float] = {}
     for site in advice.sites:
         us[site.call] = us.get(site.call, 0) + site.time_us * len(site.members)
@@ -76,7 +79,8 @@ def try_it(advice: Advice) -> str:
 
 
 def launched(advice: Advice) -> str:
-    """The job, to be typed. Ranks that were started by themselves do not know their launcher."""
+    """Returns the command that runs the job, for the user to type. A rank that was recorded behind
+    its launcher does not know it; mpiexec is assumed."""
     launcher = ["mpiexec", "-n", str(advice.ranks)] if advice.inside else []
     return typed([*launcher, *advice.command])
 
@@ -87,7 +91,7 @@ def faster(advice: Advice, won_us: float) -> str:
 
 
 def verdict(advice: Advice) -> str:
-    """The first line: the cheapest gain first."""
+    """Returns the first line of the report, with the gain that costs least effort first."""
     if advice.collective_share < LITTLE or not advice.sites:
         return headline(advice)
     where, free = where_the_time_is(advice), advice.free
@@ -120,14 +124,14 @@ def why_nothing(advice: Advice) -> str:
 
 
 def worth(site: Site, advice: Advice) -> str:
-    """The interval in words, and what part of it needs an earlier start."""
+    """Returns the interval of the gain as text, and the part of it that needs an earlier start."""
     if not site.earlier_us:
         return interval(site, advice)
     return f"{interval(site, advice)}; {microseconds(site.earlier_us)} of it by starting earlier"
 
 
 def in_short(site: Site, advice: Advice) -> str:
-    """Says what the change is worth, for the list of all changes."""
+    """Returns the gain of a change as short text for the list of changes."""
     high, low = site.gain_high_us or 0, site.gain_low_us
     part = per_cent(high / advice.elapsed_us)
     if low is None:
@@ -136,7 +140,7 @@ def in_short(site: Site, advice: Advice) -> str:
 
 
 def called(site: Site) -> str:
-    """The call as it stands in the program, in one line; "": not known."""
+    """Returns the call in one line as the program writes it; an empty string if it is not known."""
     return " ".join((site.statement or site.source).split())
 
 
@@ -158,7 +162,8 @@ def interval(site: Site, advice: Advice) -> str:
 
 
 def verify_it(advice: Advice) -> str:
-    """The command that finds the lower ends of the gains; "": they are known."""
+    """Returns the command that finds the lower ends of the gains; an empty string if they are
+    known."""
     if not advice.best or any(site.changed for site in advice.best):
         return ""
     return f"weft advise --verify -- {launched(advice)}"
@@ -169,7 +174,7 @@ def signed(us: float) -> str:
 
 
 def free(advice: Advice) -> str:
-    """Says what Weft wins without a change of the program."""
+    """Returns a sentence about the gain by Weft without a change of the program."""
     if advice.free:
         return f"Without a change: {replayed(advice, advice.free)}."
     if advice.with_weft:
@@ -186,7 +191,7 @@ IN_DOUBT = {NO_GAIN: "no clear gain; ", OPEN: "whether there is a gain is open; 
 
 
 def replayed(advice: Advice, free: Spread) -> str:
-    """Says what Weft won when the calls were replayed."""
+    """Returns a clause about the gain by Weft when the calls were replayed."""
     compared = "less" if free.median > 0 else "longer"
     part = (
         ""
@@ -206,7 +211,7 @@ def may_win(advice: Advice) -> str:
 
 
 def between(least_us: float, most_us: float) -> str:
-    """ "6.44–8.17 ms"."""
+    """Returns a range of times, such as "6.44–8.17 ms"."""
     least, most = microseconds(least_us), microseconds(most_us)
     if not least_us:
         return f"0–{most}"
@@ -215,7 +220,8 @@ def between(least_us: float, most_us: float) -> str:
 
 
 def window(site: Site, side: str) -> str:
-    """ "after" or "before"; bounds where no one figure is known."""
+    """Returns the window on one side of a call as text: bounds if it is not known precisely. `side`
+    is "after" or "before"."""
     found: Windows = getattr(site, side)
     if found.bounds is None:
         return UNKNOWN
@@ -257,7 +263,8 @@ def table(advice: Advice) -> Table:
 
 
 def why_unknown(site: Site, side: str) -> str:
-    """In words that fit the buffer; "": it is known."""
+    """Returns why the window on this side is unknown; an empty string if it is known. For the side
+    before the call, the text speaks of the send buffer."""
     if getattr(site, side).bounds or is_nonblocking(site.call):
         return ""
     why = site.why_unknown(side)
@@ -278,7 +285,8 @@ BEFORE_WORDS = (
 
 
 def reasons(advice: Advice) -> list[str]:
-    """Why nothing is to be won in a window that is known, or windows are unknown, once for each."""
+    """Returns each reason why a known window brings no gain, or why a window is unknown, once with
+    its places."""
     found: dict[str, list[str]] = {}
     for site in advice.sites[:MOST_SITES]:
         for side in ("after", "before"):
@@ -315,7 +323,7 @@ def with_arrays(advice: Advice) -> list[tuple[str, str]]:
 
 
 def code(advice: Advice, fragment: Callable[..., str], *sites: Site) -> str:
-    """The fragment of these sites; "": it could be wrong."""
+    """Returns the code for these sites; an empty string if a check has found a fault in it."""
     return fragment(*sites) if advice.checks.permit(fragment, *sites) else ""
 
 

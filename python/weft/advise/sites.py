@@ -1,5 +1,5 @@
-"""A place in the program that calls a collective: what was measured there over all ranks, and what
-a change could win."""
+"""A call site: a place in the program that calls a collective, with the measurements of all ranks
+and the possible gain of a change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.advise.names import base_name, language_of
 from weft.advise.places import Frame
 from weft.advise.record import UNKNOWNS
 
-# These methods of mpi4py's communicators take any object, which they pickle.
+# These methods of mpi4py's communicators take any object, and pickle it.
 OBJECT_METHODS = (
     *("allgather", "allreduce", "alltoall", "bcast", "exscan", "gather", "neighbor_allgather"),
     *("neighbor_alltoall", "reduce", "scan", "scatter"),
@@ -27,17 +27,19 @@ def is_vector(name: str) -> bool:
     return name.removeprefix("neighbor_") in ("allgatherv", "alltoallv", "gatherv", "scatterv")
 
 
-# These are a replay's results as the record names them: the gain by Weft without a change, and the
-# further gain by the change.
+# These are names of a replay's results in the record: the gain by Weft without a change, and the
+# additional gain by the change.
 FREE, WITH_CHANGE = "free", "changed"
 CERTAINTY = 0.95  # confidence of all intervals shown
-LOOKS = 2  # at most, after which the samples may be enough (verify.py): each may be wrong
+# the samples may be judged sufficient at most this often (verify.py), each time with a chance of
+# error
+LOOKS = 2
 
 
 @dataclass
 class Spread:
-    """The median of samples, in microseconds of one rank over the run, and its 95 % confidence
-    interval."""
+    """The median of samples and its 95 % confidence interval, in microseconds of one rank over the
+    run."""
 
     low: float
     median: float
@@ -46,11 +48,16 @@ class Spread:
 
 
 def spread(values: list[float], calls: int) -> Spread:
-    """By the order of the samples, however they are distributed: so many lie on either side of the
-    median with that certainty. Of fewer than ten the least and the greatest; of fewer than seven
-    these have less."""
+    """Returns the median and its confidence interval by the order of the samples, whatever their
+    distribution.
+
+    The interval ends at samples so far from the median that it has the required confidence. With
+    fewer than ten samples it reaches from the least to the greatest. With fewer than seven the
+    confidence is lower than required."""
     ordered, n = sorted(values), len(values)
-    off, below = 0, 1  # samples beyond each end; of the 2^n ways to lie, those with so many below
+    # samples outside each end; of the 2^n arrangements around the median, those with at most so
+    # many on one side
+    off, below = 0, 1
     while 2 * (below + comb(n, off + 1)) <= (1 - CERTAINTY) / LOOKS * 2**n:
         off += 1
         below += comb(n, off)
@@ -58,15 +65,17 @@ def spread(values: list[float], calls: int) -> Spread:
     return Spread(*(end * calls for end in ends), n)
 
 
-LITTLE_US, PART = 20.0, 0.02  # bounds that are so close, or so close in proportion, are one figure
+# bounds that differ by less, in us or as a share, are shown as one figure
+LITTLE_US, PART = 20.0, 0.02
 
 
 @dataclass(frozen=True)
 class Windows:
-    """On one side of a site's calls, in microseconds: what is proven of each that was measured."""
+    """The windows on one side of a site's calls, in microseconds, each with a proven lower and
+    upper bound."""
 
     least: list[float] = field(default_factory=list)
-    most: list[float | None] = field(default_factory=list)  # None: not known
+    most: list[float | None] = field(default_factory=list)  # upper bounds; None if there is none
 
     @property
     def bounds(self) -> tuple[float, float | None] | None:
@@ -80,8 +89,8 @@ class Windows:
         return median(lows), None if most == inf else most
 
     def is_none(self, observing_us: float) -> bool:
-        """Whether they may be as short as observing them takes: then the result is used at once, or
-        what is sent is written right before the call."""
+        """Returns whether the windows may be as short as the cost of observing them. Then the
+        result is used at once, or the sent data is written right before the call."""
         if self.bounds is None:
             return False
         most = self.bounds[1]
@@ -97,10 +106,10 @@ class Windows:
 
 @dataclass(frozen=True)
 class Toucher:
-    """A place in the program that ends windows after a call, or begins those before it."""
+    """A place in the program that ends windows after a call, or begins those before a call."""
 
     frame: Frame
-    source: str  # the line; "": not known
+    source: str  # the source line; an empty string if it is not known
     windows: int = 0  # approximate number of windows that it ends or begins
     of: int = 0  # number of windows that were measured
 
@@ -112,26 +121,28 @@ class Toucher:
 
 @dataclass(frozen=True)
 class Outer:
-    """A function that called the one before, on the way from the program to a call."""
+    """A function on the call stack between the program's main function and a call."""
 
     frame: Frame
-    own: bool  # belongs to the program, not to a library
+    own: bool  # the function belongs to the program, not to a library
 
 
 @dataclass
 class MessageWait:
-    """A place that completes messages which were started before; of the average rank."""
+    """A place that completes messages which were started elsewhere. The figures are those of the
+    average rank."""
 
     frames: list[Frame]
     call: str
     source: str
     binding: str
-    waits: float  # calls that completed some
+    waits: float  # number of calls that completed messages
     messages: float
     bytes: float  # bytes of one message
-    between_us: float  # from the start of the first to the call that completed it, on average
-    waited_us: float  # inside that call, on average
-    tests: float  # tests for one message
+    # average time from the start of the first message to the call that completed it
+    between_us: float
+    waited_us: float  # average time in the completing call
+    tests: float  # number of tests for one message
     share: float  # share of the run time
 
     @property
@@ -141,7 +152,7 @@ class MessageWait:
 
 @dataclass
 class Site:
-    """A place in the program, over all ranks."""
+    """A call site in the program, with the measurements of all ranks."""
 
     frames: list[Frame]
     call: str
@@ -152,39 +163,48 @@ class Site:
     calls: int  # calls of one rank
     time_us: float  # time of one rank in all its calls
     share: float  # share of the run time
-    waiting: float | None  # part of the time spent waiting for others to come
-    arrivals: int  # calls from which that is known
+    # share of that time spent waiting for other ranks; None if it is not known
+    waiting: float | None
+    arrivals: int  # number of calls from which the share was computed
     after: Windows
     before: Windows
-    unknown: dict[str, dict[str, int]]  # for each side
-    gain_high_us: float | None  # upper bound of one rank's gain over the run
+    unknown: dict[str, dict[str, int]]  # reasons for unknown windows with their counts, by side
+    # upper bound in us of one rank's gain over the run; None if it is not known
+    gain_high_us: float | None
     why_no_gain: str
-    # For non-blocking calls: time from the start to the completing call.
+    # These are the times in us of non-blocking calls. The first is that from the start to the
+    # completing call.
     between_us: float | None = None
     waited_us: float | None = None
     tests: float = 0
-    repeated: float = 0  # part of the calls with the arguments of the one before; 1: always
-    members: set[tuple[int, int]] = field(default_factory=set)  # rank and its site
+    repeated: float = 0  # share of the calls with the same arguments as the one before; 1 means all
+    # pairs of a rank and the number of the site on it
+    members: set[tuple[int, int]] = field(default_factory=set)
     changed: Spread | None = None  # gain by the change in the replay, in addition to `unchanged`
     unchanged: Spread | None = None  # gain by Weft in the replay without a change
-    earlier_us: float = 0  # part of gain_high_us that only starting it earlier can win
-    source: str = ""  # the line of the program; "": not known
-    statement: str = ""  # with the lines that continue it
-    op: str = ""  # one of record.OPERATORS
-    with_weft: bool = False  # threads of Weft's ran
-    users: list[Toucher] = field(default_factory=list)  # places that mostly touch its result first
+    earlier_us: float = 0  # part of gain_high_us that only an earlier start can gain
+    source: str = ""  # the source line; an empty string if it is not known
+    statement: str = ""  # the source line with those that continue it
+    op: str = ""  # operator of the reduction, one of record.OPERATORS
+    with_weft: bool = False  # threads of Weft ran in the recorded job
+    # places that access its result first, the most frequent first
+    users: list[Toucher] = field(default_factory=list)
     writers: list[Toucher] = field(default_factory=list)  # places that write its send buffer last
     binding: str = ""  # one of record.BINDINGS
-    own: bool = True  # the call stands in the program, not in a library
-    unwritten_us: float | None = None  # the shortest time until what it sent was written again
-    outer: list[Outer] = field(default_factory=list)  # the way there, the innermost first
+    own: bool = True  # the call is in the program itself, not in a library
+    # shortest time until the sent data was written again; None if that was not seen
+    unwritten_us: float | None = None
+    # call stack of the call, the innermost function first
+    outer: list[Outer] = field(default_factory=list)
     all_calls: int = 0  # calls of all ranks
-    watched: int = 0  # calls among these after which a window was looked for, found or not
-    told_by: int = 0  # number of frames that distinguish the call from others at its place
+    # calls of all ranks after which a window was looked for, whether it was found or not
+    watched: int = 0
+    told_by: int = 0  # number of frames that distinguish this site from others at the same line
 
     @property
     def callers(self) -> list[Frame]:
-        """Lines that the call has to be told from others at its place, or of the program's own."""
+        """Returns the calling lines that distinguish this site from others at its line, or that
+        lead to the program's own code."""
         needed = next((i + 1 for i, one in enumerate(self.outer) if one.own), 0)
         most = self.told_by if self.own else max(self.told_by, needed)
         return [one.frame for one in self.outer[:most] if one.own or not needed]
@@ -200,23 +220,26 @@ class Site:
 
     @property
     def window_us(self) -> float | None:
-        """From the return to the first touch of the result, where that is known well."""
+        """Returns the time in us from the return to the first access of the result; None if it is
+        not known precisely."""
         return self.after.exact_us
 
     @property
     def is_sent_again(self) -> bool:
-        """Whether what it sends is written before its result is used, as far as is known."""
+        """Returns whether the call's sent data is overwritten before its result is used, as far as
+        that is known."""
         known = [window for window in self.after.least if window > 0]
         return self.unwritten_us is not None and bool(known) and self.unwritten_us < min(known)
 
     def can_run_us(self, window_us: float) -> float:
-        """So long after a call with this window it may still be in flight."""
+        """Returns for how many us a call with this window may still be in flight after it would
+        have returned."""
         return window_us if self.unwritten_us is None else min(window_us, self.unwritten_us)
 
     @property
     def wait_later_us(self) -> float | None:
-        """Returns how much of a non-blocking call's wait a later one certainly hides; None if the
-        window after the wait is not known."""
+        """Returns how many us of a non-blocking call's wait are certainly hidden if the wait comes
+        later; None if the window after the wait is not known."""
         if self.waited_us is None or self.after.bounds is None:
             return None
         return min(self.after.bounds[0], self.waited_us)
@@ -227,13 +250,14 @@ class Site:
 
     @property
     def transfer_us(self) -> float | None:
-        """Returns the transfer time of one call."""
+        """Returns the transfer time of one call in us; None if it is not known."""
         if self.waiting is None or not self.calls:
             return None
         return self.time_us / self.calls * (1 - self.waiting)
 
     def why_unknown(self, side: str) -> str:
-        """The commonest reason, but that a rank has no buffer only where there is no other."""
+        """Returns the most frequent reason why the window is unknown. That a rank has no buffer is
+        returned only if there is no other reason."""
         found = self.unknown.get(side, {})
         whys = sorted(found.items(), key=lambda one: (one[0] != UNKNOWNS[3], one[1]))
         return whys[-1][0] if whys else "its calls were too few or too long to be sampled"
@@ -244,27 +268,31 @@ class Site:
 
     @property
     def arguments(self) -> Arguments | None:
-        """As they stand in the source; None: they cannot be read there."""
+        """Returns the call's arguments as they are written in the source; None if they cannot be
+        read."""
         return arguments(self.statement or self.source, self.call, self.language)
 
     @property
     def object_method(self) -> str:
-        """The method of mpi4py that pickled what this call carries; "": it was given buffers."""
+        """Returns mpi4py's method that pickled the objects of this call; an empty string if the
+        call was given buffers."""
         upper = self.call.removeprefix("MPI_").removesuffix("_c")
         if self.language != "python" or f".{upper}(" in self.source:
             return ""
         found = METHOD.findall(self.source)
-        # An object's length and the object itself are two calls, as of allgather and allgatherv.
+        # mpi4py sends an object's length and the object itself in two calls, such as allgather and
+        # allgatherv.
         name = base_name(self.call)
         return next((one for one in found if name.startswith(one)), found[0] if found else "")
 
     def add_replay(self, won: dict[str, list[float]]) -> None:
-        """won: of one call, by FREE and WITH_CHANGE, sample by sample, since what disturbs one form
-        disturbs those beside it."""
+        """Stores the gains of a replay. `won` has the samples in us of one call, by FREE and
+        WITH_CHANGE. Samples of one position were measured side by side, and share their
+        disturbances."""
 
         def of_run(form: str) -> Spread | None:
-            # More than the call's time cannot be won, whatever disturbed the machine; nor, without
-            # a change, what it waits for others.
+            # A call cannot gain more than its own time, whatever disturbed the machine. Without a
+            # change it cannot gain the time that it waits for other ranks.
             most = self.time_us / max(1, self.calls)
             if form == FREE and self.transfer_us is not None:
                 most = self.transfer_us
@@ -276,7 +304,7 @@ class Site:
             return
         self.changed = of_run(WITH_CHANGE)
         if self.changed:
-            # The bound rests on the recorded run: it must not deny what was seen since, nor promise
-            # what was not.
+            # The upper bound was computed from the recorded run. It is adjusted so that it does not
+            # contradict the replay.
             seen = self.changed
             self.gain_high_us = max(0.0, seen.median, min(self.gain_high_us, seen.high))

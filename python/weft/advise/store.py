@@ -1,9 +1,9 @@
-"""The record of a job as one SQLite file: what each rank measured, and where its calls stand.
+"""Stores the record of a job as one SQLite file: the measurements of each rank, and the places of
+calls.
 
-Why places and lines of the source are in it: it can be analysed on another machine, which has no
-such program. Of a record of another version what the two have in common is read: a column may be
-missing where a default says nothing that is not so.
-"""
+Places and source lines are stored, so that the record can be analysed on a machine without the
+program. A record of another version is read as far as the two have tables and columns in common. A
+column may be missing if its default value claims nothing false."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def outer_rows(one: RankRecord) -> Iterable[tuple]:
                 yield (one.head.rank, number, depth, *place)
 
 
-Place = tuple[str, int]  # a module, and an offset in it
+Place = tuple[str, int]  # path of a module, and an offset in it
 
 
 def touches(one: RankRecord, windows: Windows) -> Iterable[tuple[Place, int]]:
@@ -160,7 +160,7 @@ def insert_rank(database: sqlite3.Connection, one: RankRecord) -> None:
 
 
 def insert_places(database: sqlite3.Connection, ranks: list[RankRecord]) -> None:
-    """Frames, and the lines of the source at them."""
+    """Stores the frames, and the source lines at their places."""
     sites = [(one, site) for one in ranks for site in one.sites]
     wanted = [(one.modules[site.module], site.offset) for one, site in sites if not site.where]
     for one, site in sites:
@@ -197,7 +197,8 @@ def write(
     about: dict[str, Any],
     threads: Iterable[ThreadSpan] = (),
 ) -> None:
-    """Under another name first, so that a file that is there is whole."""
+    """Writes the record under a temporary name and renames it, so that a file of the given name is
+    always complete."""
     part = path.with_name(path.name + ".part")
     part.unlink(missing_ok=True)
     about = {"schema": SCHEMA, "weft": __version__, "addr2line": places.tool(), **about}
@@ -219,7 +220,7 @@ def write(
 
 
 def try_to_write(path: Path) -> None:
-    """ResultError if a record could not be kept there."""
+    """Raises ResultError if no record can be written to the path."""
     part = path.with_name(path.name + ".part")
     try:
         part.touch()
@@ -244,7 +245,7 @@ class Stored:
     path: Path
     about: dict[str, Any]
     tables: dict[str, list[dict[str, Any]]]
-    unread: list[str]  # tables or columns that are missing or damaged
+    unread: list[str]  # names of tables or columns that are missing or damaged
 
     def __getitem__(self, table: str) -> list[dict[str, Any]]:
         return self.tables[table]
@@ -254,23 +255,24 @@ class Stored:
 
     @property
     def other_version(self) -> str:
-        """Its schema, if that is another than this Weft's; "": it is not."""
+        """Returns the record's schema if it is that of another version of Weft; otherwise an empty
+        string."""
         schema = self.about.get("schema", SCHEMA)
         return schema if schema != SCHEMA else ""
 
 
-# Python's types of columns, by their declared type.
+# These are Python's types of columns, by their type in SQLite.
 KINDS = {"INTEGER": int, "TEXT": str, "REAL": (int, float)}
 
 
 class Column(NamedTuple):
-    """As SQLite describes it."""
+    """A column as SQLite describes it."""
 
     number: int
     name: str
     type: str
     not_null: int
-    default: str | None  # as an expression
+    default: str | None  # default value as an SQL expression
     key: int
 
 
@@ -284,7 +286,7 @@ def tables_of(database: sqlite3.Connection) -> list[str]:
 
 
 def known_tables() -> dict[str, list[Column]]:
-    """Those of this version, but `about`."""
+    """Returns the tables of this version and their columns, without the table `about`."""
     database = sqlite3.connect(":memory:")
     database.executescript(TABLES)
     return {name: columns_of(database, name) for name in tables_of(database) if name != "about"}
@@ -293,7 +295,8 @@ def known_tables() -> dict[str, list[Column]]:
 def rows_of(
     database: sqlite3.Connection, table: str, wanted: list[Column], unread: list[str]
 ) -> list[dict[str, Any]]:
-    """Its rows, up to the first that is damaged."""
+    """Returns the rows of a table up to the first damaged one. Missing parts are added to `unread`.
+    """
     found: list[dict[str, Any]] = []
     strange = 0
     try:
@@ -331,15 +334,15 @@ def not_known(database: sqlite3.Connection, known: dict[str, list[Column]]) -> l
 
 
 def read(path: Path) -> Stored:
-    """Reads a record, also of another version as far as possible. Raises an error if no rank is
-    left."""
+    """Reads a record, as far as possible also one of another version. Raises ResultError if it
+    contains no rank."""
     if not path.is_file():
         raise ResultError(f"there is no record {path}: weft advise -- COMMAND writes one")
     unread: list[str] = []
     known = known_tables()
     try:
         database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-        # Else a file that was cut short is refused as a whole.
+        # Without this pragma SQLite refuses a truncated file as a whole.
         database.execute("PRAGMA writable_schema = ON")
         about = {
             name: json.loads(value)

@@ -1,12 +1,13 @@
-"""Stretches of the recorded collectives, in their order, as each rank's steps of a replay.
+"""Cuts stretches out of the recorded collectives, in their order, and writes the steps of each rank
+for a replay.
 
-Why stretches and not single calls: what a call takes depends on those before it, such as on what a
-link has still to carry, and time that one call saves may be waited for in the next.
+Stretches are replayed instead of single calls. The time of a call depends on those before it, such
+as on messages that still occupy a link, and time that one call saves may be spent waiting in the
+next.
 
-In a stretch a rank computes for as long as it was outside of the collectives that are replayed, so
-it comes to each call as late as it came in the record. A call that is changed is started, earlier
-than it was called where the change says so, and waited for when its result was first touched.
-"""
+In a stretch a rank computes for as long as it was outside of the replayed collectives, so that it
+arrives at each call as late as in the record. A changed call is started where the change starts it,
+and waited for when its result was first accessed."""
 
 from __future__ import annotations
 
@@ -22,37 +23,40 @@ from weft.advise.names import base_name, is_nonblocking
 from weft.advise.sites import Site, is_vector
 from weft.advise.store import Stored
 
-# Length of a stretch; the shorter one is used if there are no long ones.
+# These are lengths of a stretch. The shorter one is used if there are no long stretches.
 LONG_NS, SHORT_NS = 150_000_000, 5_000_000
 LEAST_CALLS, MOST_CALLS = 3, 400
-# Calls of all ranks in a stretch, so that the plan of a large job stays small.
+# This limits the calls of all ranks in a stretch, so that the plan of a large job stays small.
 ALL_RANKS_CALLS = 16_000
-ALL_NS, MOST = 1_500_000_000, 8  # length of all stretches together; most stretches
-OF_CHANGED = 2  # stretches at least that have calls of a site that is changed
-# Collectives that the replay program knows: whether a call's bytes are blocks of all ranks; for
-# those in ROOTED, at the root.
+ALL_NS, MOST = 1_500_000_000, 8  # total length of all stretches in ns; largest number of stretches
+OF_CHANGED = 2  # least number of stretches with calls of a changed site
+# The replay program knows these collectives. The value says whether a call's bytes consist of a
+# block per rank. For the collectives in ROOTED that holds at the root.
 KNOWN = {"allreduce": False, "bcast": False, "reduce": False, "scan": False, "barrier": False}
 KNOWN |= {"allgather": True, "alltoall": True, "reduce_scatter": True, "reduce_scatter_block": True}
 ROOTED = ("gather", "scatter")
-OTHERS = "call sites beyond"  # the record's name for further call sites (src/advise/record.h)
-APART = ("min", "max", "prod")  # MPI libraries may take other times for these than for sums
+# how the record names the rest of the call sites (src/advise/record.h)
+OTHERS = "call sites beyond"
+APART = ("min", "max", "prod")  # operators whose time may differ from that of a sum
 
 
 def collective(call: str) -> str:
-    """As the replay program calls it: blocks of different lengths become equal ones."""
+    """Returns the replay program's name of a collective. Vector collectives are replayed with equal
+    blocks."""
     name = base_name(call)
     return name[:-1] if is_vector(name) else name
 
 
 def is_known(site: Site) -> bool:
-    """Not of calls beyond those that a rank keeps apart, either, which are of many kinds."""
+    """Returns whether the site can be replayed. The record's collection of surplus sites cannot,
+    since it mixes collectives."""
     others = site.frames[0].function.startswith(OTHERS)
     return collective(site.call) in (*KNOWN, *ROOTED) and site.comm_size > 1 and not others
 
 
 @dataclass(eq=False)
 class Call:
-    """A collective that all its ranks kept."""
+    """A collective call that all its ranks have recorded."""
 
     comm: str
     sequence: int
@@ -69,7 +73,7 @@ class Call:
 
     @cached_property
     def site(self) -> Site:
-        """Returns the call's site; the root's if ranks have different ones."""
+        """Returns the call's site. If the ranks call it at different sites, this is the root's."""
         at_root = (rank for rank, row in self.rows.items() if row["comm_rank"] == row["root"])
         return self.sites[next(at_root, min(self.rows))]
 
@@ -94,7 +98,8 @@ class Call:
 @dataclass
 class Stretch:
     calls: list[Call] = field(default_factory=list)
-    ends_ns: dict[int, int] = field(default_factory=dict)  # by rank: when it went on to the next
+    # by rank: time at which its next call began
+    ends_ns: dict[int, int] = field(default_factory=dict)
 
     @property
     def length_ns(self) -> int:
@@ -103,13 +108,14 @@ class Stretch:
 
     @property
     def recorded_ns(self) -> int:
-        """With the computation after it, as far as that is replayed."""
+        """Returns the length of the stretch in ns, with the computation behind it as far as that is
+        replayed."""
         return max(
             [self.length_ns, *(end - self.calls[0].first_ns for end in self.ends_ns.values())]
         )
 
     def calls_at(self, site: Site) -> int:
-        """Returns the calls of the rank that makes most of them."""
+        """Returns the number of calls at this site of the rank that makes most of them."""
         of_ranks = Counter(
             rank for call in self.calls for rank, own in call.sites.items() if own is site
         )
@@ -119,7 +125,8 @@ class Stretch:
 def calls_of(
     stored: Stored, sites: list[Site], wanted: Callable[[Site], bool] = is_known
 ) -> list[Call]:
-    """In an order that is that of each rank."""
+    """Returns the calls of the wanted sites that all ranks have recorded, in an order that agrees
+    with each rank's."""
     site_of = {member: site for site in sites if wanted(site) for member in site.members}
     rows: dict[tuple, dict[int, dict]] = defaultdict(dict)
     for one in stored["arrival"]:
@@ -134,16 +141,18 @@ def calls_of(
 
 
 def in_order(calls: list[Call]) -> list[Call]:
-    """By their beginnings where no rank's own order says more. Where the orders of ranks contradict
-    each other, as those of non-blocking calls and of started plans may, the first to begin goes
-    before."""
+    """Sorts calls by the order of each rank, and by their beginnings where no rank orders them.
+
+    Ranks may contradict each other, for example with non-blocking calls or persistent requests.
+    Then the call that began first goes first."""
     of_rank: dict[int, deque[Call]] = defaultdict(deque)
     arrivals = [
         (row["arrived_ns"], rank, call) for call in calls for rank, row in call.rows.items()
     ]
     for _, rank, call in sorted(arrivals, key=lambda one: one[0]):
         of_rank[rank].append(call)
-    missing = {id(call): len(call.rows) for call in calls}  # ranks of which it is not yet the next
+    # number of ranks whose next call it is not yet
+    missing = {id(call): len(call.rows) for call in calls}
     ready: list[tuple[int, str, int, Call]] = []
     found: dict[int, Call] = {}
 
@@ -172,7 +181,8 @@ def in_order(calls: list[Call]) -> list[Call]:
 
 
 def stretches_of(stored: Stored, sites: list[Site], changes: Sequence[Site] = ()) -> list[Stretch]:
-    """Evenly chosen from all that there are, and some for each site that is changed."""
+    """Returns stretches that are evenly chosen from the record, and some for each site that is
+    changed."""
     good = usable(cut(stored, calls_of(stored, sites)))
     if not good:
         return []
@@ -194,12 +204,12 @@ def evenly(all_: list, count: int) -> list:
 def usable(whole: list[Stretch]) -> list[Stretch]:
     good = [one for one in whole if len(one.calls) >= LEAST_CALLS] or whole
     good = [one for one in good if one.length_ns >= SHORT_NS] or good
-    # A program's beginning and end are like nothing else.
+    # The beginning and the end of a program are not representative.
     return good[1:-1] if len(good) > 3 else good
 
 
 def cut(stored: Stored, calls: list[Call]) -> list[Stretch]:
-    """Into stretches that a replay can repeat."""
+    """Cuts the calls into stretches that a replay can repeat."""
     ranks = max((row["ranks"] for row in stored["rank"]), default=1)
     most_calls = max(LEAST_CALLS, min(MOST_CALLS, ALL_RANKS_CALLS // max(1, ranks)))
     return parted(stored, calls, most_calls, LONG_NS)
@@ -208,7 +218,8 @@ def cut(stored: Stored, calls: list[Call]) -> list[Stretch]:
 def parted(
     stored: Stored, calls: list[Call], most_calls: float = inf, most_ns: float = inf
 ) -> list[Stretch]:
-    """A stretch ends in any case where some rank did not keep what came next."""
+    """Cuts the calls into stretches of at most so many calls and ns. A stretch also ends where some
+    rank has not recorded the next call."""
     kept: dict[str, set[int]] = defaultdict(set)
     for row in stored["arrival"]:
         kept[row["comm"]].add(row["sequence"])
@@ -234,7 +245,7 @@ def after_windows(stretch: Stretch, rank: int) -> float:
     """Returns the end of the last known window, for use if nothing is known of what came next."""
     last = next(call for call in reversed(stretch.calls) if rank in call.rows)
     site, left_ns = last.sites[rank], last.rows[rank]["left_ns"]
-    if is_nonblocking(site.call):  # whose window begins with the end of its wait
+    if is_nonblocking(site.call):  # the window of a non-blocking call begins at the end of its wait
         return left_ns
     return left_ns + max(site.after.least, default=0.0) * 1e3
 
@@ -242,19 +253,19 @@ def after_windows(stretch: Stretch, rank: int) -> float:
 @dataclass
 class _Pending:
     due_ns: float
-    waited_ns: float  # the record's time in the call that waited
+    waited_ns: float  # time in ns that the completing call took in the record
     slot: int
     operation: tuple
     number: int
-    changed: bool  # it was blocking in the record
+    changed: bool  # the call was blocking in the record
 
 
-MOST_IN_FLIGHT = 8  # operations in flight of one kind, each with buffers of its own
+MOST_IN_FLIGHT = 8  # most operations of one kind in flight, each with its own buffers
 
 
 class Steps:
-    """The steps of one rank in one stretch: "c MICROSECONDS" computes, "b K" makes call K, "s K
-    SLOT" starts it, "w SLOT" waits."""
+    """The steps of one rank in one stretch. "c MICROSECONDS" computes, "b K" makes call K, "s K
+    SLOT" starts it, and "w SLOT" waits for it."""
 
     def __init__(
         self, rank: int, stretch: Stretch, numbers: dict[tuple, int], changed: Site | None
@@ -279,7 +290,7 @@ class Steps:
             self.now = until_ns
 
     def _advance(self, until_ns: float) -> None:
-        """Computes, and waits for what falls due meanwhile."""
+        """Computes until this time, and waits for the calls that become due before it."""
         for one in sorted(self.pending, key=lambda one: one.due_ns):
             if one.due_ns > until_ns:
                 break
@@ -293,8 +304,8 @@ class Steps:
         self.now += one.waited_ns
 
     def _number(self, operation: tuple) -> int:
-        """Returns the number of a copy of the operation whose buffers are free: each one in flight
-        has its own."""
+        """Returns the number of a copy of the operation whose buffers are free. Each operation in
+        flight has its own copy."""
         in_use = {one.number for one in self.pending}
         keys = chain((operation,), ((*operation, copy) for copy in count(2)))
         numbers = (self.numbers.setdefault(key, len(self.numbers)) for key in keys)
@@ -308,7 +319,7 @@ class Steps:
 
     def _call(self, call: Call) -> None:
         row, site, operation = call.rows[self.rank], call.sites[self.rank], call.operation
-        # All its ranks start it then.
+        # If any rank's site is the changed one, all ranks start the call instead of blocking in it.
         changed = self.changed if self.changed in call.sites.values() else None
         before = changed.before.bounds if changed and changed.earlier_us else None
         self._advance(max(self.now, row["arrived_ns"] - (before[0] * 1e3 if before else 0.0)))
@@ -332,8 +343,8 @@ class Steps:
 
 
 def plan(stored: Stored, stretches: list[Stretch], changes: list[Site]) -> str:
-    """The replay program's file (bench/replay.cc): the first form is as it was, in each further one
-    one site is changed."""
+    """Returns the input file of the replay program (bench/replay.cc). The first form is the
+    recorded one; in each further form one site is changed."""
     ranks = max(row["ranks"] for row in stored["rank"])
     operations: dict[tuple, int] = {}
     for stretch in stretches:

@@ -1,4 +1,4 @@
-"""Activities of Weft's threads, from the trace that `weft run` leaves in the advisor's directory.
+"""Reads what Weft's threads did from the trace that `weft run` leaves in the advisor's directory.
 The threads write it with or without the advisor."""
 
 from __future__ import annotations
@@ -8,16 +8,17 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-NAME = "weft-threads"  # as src/advise/variables.h has it
-OWN = "weft-"  # how the names of Weft's threads begin; all others are the program's
-ALL, LEAST, MOST = 1 << 20, 64, 8192  # kept of all ranks; of one, as for the events of calls
+NAME = "weft-threads"  # name of the trace file, as in src/advise/variables.h
+OWN = "weft-"  # prefix of the names of Weft's threads; other threads are the program's
+# limits of kept activities: of all ranks, and the least and most of one rank
+ALL, LEAST, MOST = 1 << 20, 64, 8192
 
 
 @dataclass(frozen=True)
 class ThreadSpan:
     rank: int
     thread: str
-    doing: str  # working, polling, asleep
+    doing: str  # what the thread does: working, polling or asleep
     began_ns: int  # by the clock of the rank's node
     ended_ns: int
 
@@ -28,7 +29,8 @@ def both_ends(spans: list[ThreadSpan], most: int) -> list[ThreadSpan]:
 
 
 def read(directory: Path) -> list[ThreadSpan]:
-    """Those of each thread that are kept; none where no engine ran, or the job ended early."""
+    """Returns the activities that are kept of each thread; none if no engine ran or the job ended
+    early."""
     try:
         events = json.loads((directory / NAME).read_text())["traceEvents"]
         offsets: dict[int, int] = {}

@@ -1,8 +1,8 @@
-"""The timeline: what each rank did in its collectives, and how long their buffers were left alone.
+"""Makes the timeline: what each rank did in its collectives, and how long their buffers were left
+alone.
 
-Why lanes: spans of one kind may overlap (several calls in flight, several buffers); what draws them
-wants those of one row one after the other. Times are those of rank 0's clock.
-"""
+Spans of one kind may overlap if several calls are in flight, while a drawing needs rows without
+overlap. Spans are therefore divided into lanes. Times are those of rank 0's clock."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ from weft.advise.record import AFTER, BEFORE, CALL, IN_FLIGHT, SENT, WAIT
 from weft.advise.store import Stored
 from weft.data import files
 
-# After the kinds of the record: events that were not kept, and what threads of Weft's do.
+# These kinds follow those of the record. They are gaps without recorded events, and the states of
+# Weft's threads.
 GAP, WORKING, POLLING, ASLEEP = range(5, 9)
 DOING = {"working": WORKING, "polling": POLLING, "asleep": ASLEEP}
 KINDS = {CALL: "call", WAIT: "wait", IN_FLIGHT: "in flight", AFTER: "result left alone"}
 KINDS |= {BEFORE: "not written before the call", GAP: "not kept"}
 KINDS |= {WORKING: "Weft works", POLLING: "Weft looks for messages", ASLEEP: "Weft's thread sleeps"}
-# Calls and waits follow each other; all others may overlap.
+# Calls and waits of a rank never overlap, and share one lane. All other kinds may overlap.
 LANES = {CALL: "collectives", WAIT: "collectives", GAP: "collectives", IN_FLIGHT: "in flight"}
 LANES |= {AFTER: "result left alone", BEFORE: "not written"}
 ORDER = ("collectives", "in flight", "result left alone", "not written")
-MOST_RANKS, MOST_SPANS = 16, 4_000  # on the page; of calls, and as many of threads
+# greatest number of ranks on the page, and of spans of calls; as many spans of threads are added
+MOST_RANKS, MOST_SPANS = 16, 4_000
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Span:
     name: str
     began_us: float
     ended_us: float
-    thread: str = ""  # name of Weft's thread; "": the application's
+    thread: str = ""  # name of Weft's thread; an empty string for the application's
 
     @property
     def lane(self) -> str:
@@ -47,7 +49,7 @@ class Span:
 class Timeline:
     spans: list[Span]
     hosts: dict[int, str]  # host of each rank
-    recorded: int  # events that there were
+    recorded: int  # number of recorded events, including those that were not kept
 
     @property
     def kept(self) -> int:
@@ -55,7 +57,8 @@ class Timeline:
 
 
 def gap(rows: list[dict], recorded: int) -> dict | None:
-    """Between the first events of a rank and its latest ones, where some are missing."""
+    """Returns the gap between the first and the latest events of a rank if some between them are
+    missing; otherwise None."""
     half = len(rows) // 2
     if recorded <= len(rows) or half == 0:
         return None
@@ -66,7 +69,8 @@ def gap(rows: list[dict], recorded: int) -> dict | None:
 
 
 def timeline(stored: Stored, name_of: Callable[[int, int], str]) -> Timeline:
-    """name_of: of a rank's site."""
+    """Returns the timeline of a record. `name_of` returns the name of a site by its rank and
+    number."""
     ranks = {row["rank"]: row for row in stored["rank"]}
     by_rank: dict[int, list[dict]] = defaultdict(list)
     for row in stored["event"]:
@@ -82,7 +86,7 @@ def timeline(stored: Stored, name_of: Callable[[int, int], str]) -> Timeline:
             spans.append(Span(rank, row["what"], name, *times))
     for row in stored["thread_span"]:
         if row["rank"] in ranks and row["doing"] in DOING and row["ended_ns"] > zero:
-            # A thread may have begun inside MPI_Init.
+            # A thread may have begun inside MPI_Init, before the time zero of the timeline.
             times = (max(0, row[name] - zero) / 1e3 for name in ("began_ns", "ended_ns"))
             named = (DOING[row["doing"]], f"{row['thread']} ({row['doing']})")
             spans.append(Span(row["rank"], *named, *times, row["thread"]))
@@ -109,7 +113,7 @@ def of_rank(spans: Iterable[Span], rank: int) -> list[Span]:
     return [span for span in spans if span.rank == rank]
 
 
-# For Perfetto -------------------------------------------------------------------------------------
+# Trace for Perfetto -------------------------------------------------------------------------------
 
 
 def metadata(kind: str, pid: int, tid: int, name: str) -> dict:
@@ -130,17 +134,17 @@ def trace_events(line: Timeline) -> list[dict]:
 
 
 def write_trace(path: Path, line: Timeline) -> None:
-    """Chrome's format, which Perfetto opens."""
+    """Writes the timeline in Chrome's trace format, which Perfetto opens."""
     document = {"displayTimeUnit": "ms", "traceEvents": trace_events(line)}
     document["otherData"] = {"events": line.recorded, "kept": line.kept}
     files.write_text(path, json.dumps(document) + "\n")
 
 
-# For the page -------------------------------------------------------------------------------------
+# Rows of the page ---------------------------------------------------------------------------------
 
 
 def both_ends(spans: list[Span], most: int) -> list[Span]:
-    """The first and the latest."""
+    """Returns the first and the latest spans, at most so many together."""
     if len(spans) <= most:
         return spans
     spans = sorted(spans, key=lambda one: one.began_us)
@@ -148,14 +152,14 @@ def both_ends(spans: list[Span], most: int) -> list[Span]:
 
 
 def rows(line: Timeline) -> list[tuple[str, list[Span]]]:
-    """From top to bottom, each with its name."""
+    """Returns the rows of the drawing from top to bottom, each with its name."""
     ranks = sorted(line.hosts)[:MOST_RANKS]
     found = []
     for rank in ranks:
         most = MOST_SPANS // len(ranks)
         mine = of_rank(line.spans, rank)
         calls = both_ends([span for span in mine if not span.thread], most)
-        # Nothing is drawn while a thread sleeps.
+        # Sleeping threads are not drawn.
         awake = both_ends([span for span in mine if span.kind in (WORKING, POLLING)], most)
         found += [(f"rank {rank}, {lane}", spans) for lane, spans in in_lanes(calls + awake)]
     return found
@@ -166,7 +170,8 @@ def calls_in(rows: list[tuple[str, list[Span]]]) -> int:
 
 
 def left_out(line: Timeline, shown: int) -> str:
-    """Says what the picture leaves out; "" if nothing."""
+    """Returns a sentence about what the picture leaves out; an empty string if it shows everything.
+    """
     said = []
     if len(line.hosts) > MOST_RANKS:
         said.append(f"the first {MOST_RANKS} of {len(line.hosts)} ranks")

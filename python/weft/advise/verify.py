@@ -1,7 +1,8 @@
-"""Measures the gain of the proposed changes: it replays stretches of the recorded calls, unchanged
-and with Weft, on the same nodes, in alternating jobs. The program's own launcher command is used,
-since only that places the ranks as before. Separate jobs are used, since Weft changes a process
-once it is loaded."""
+"""Measures the gain of the proposed changes by replaying stretches of the recorded calls.
+
+Jobs without and with Weft alternate on the same nodes. They are started by the program's own
+launcher command, since only that places the ranks as before. The jobs are separate, since Weft
+changes a process as soon as it is loaded."""
 
 from __future__ import annotations
 
@@ -22,22 +23,23 @@ from weft.advise.store import Stored
 from weft.advise.stretches import Call, Stretch, evenly, is_known, plan, stretches_of
 from weft.system import building, installation
 
-# Rounds of both jobs; the larger number if the figures are still wide after 9.
+# Both jobs run this often; the larger number is used if the figures still vary much after 9 rounds.
 ROUNDS, MOST_ROUNDS = 9, 25
-CHANGES = 3  # sites that are changed, each for itself
+CHANGES = 3  # greatest number of changed sites, each of which is measured by itself
 # A gain's interval is narrow if its width is below one of these shares.
 WIDTH_OF_HIGH, WIDTH_OF_RUN = 1 / 3, 0.02
 JOB_SECONDS = 600
 LIBRARY, AUTO = "library", "auto"
-STANDARD, DEBIANS = "libmpi.so.12", "libmpich.so.12"  # both libraries have one interface
+# names of MPICH's library, whose interfaces are the same
+STANDARD, DEBIANS = "libmpi.so.12", "libmpich.so.12"
 FAMILIES = {STANDARD: "mpich", DEBIANS: "mpich", "libmpi.so.40": "openmpi"}
 SAMPLE_ROUNDS, SAMPLE_STRETCHES = 6, 3
 START_S = 1.0  # approximate time in seconds that a job needs to start
-Times = dict[tuple[int, int], float]  # by stretch and form, microseconds of the last rank
+Times = dict[tuple[int, int], float]  # time in us of the last rank, by stretch and form
 
 
 def changed_sites(advice: Advice) -> list[Site]:
-    """Those that may win most."""
+    """Returns the sites whose change may gain most."""
     worth = [site for site in advice.sites if is_known(site) and (site.gain_high_us or 0) > 0]
     return sorted(worth, key=lambda site: -(site.gain_high_us or 0))[:CHANGES]
 
@@ -53,9 +55,11 @@ def read_times(path: Path) -> Times:
 
 
 def transfers_of(stretch: Stretch) -> dict[int, float]:
-    """By site (its id): microseconds of its calls, of the rank that came last, so that no wait for
-    others is among them; of what is non-blocking, with its wait. Where ranks make a call at
-    different sites, it is each one's, since each rank has that time at its own."""
+    """Returns the transfer time of each site's calls in us, by the site's id.
+
+    It is that of the rank that arrived last, so that it contains no waiting for others. For
+    non-blocking calls it includes the wait. If ranks make a call at different sites, it counts at
+    each of them."""
     found: dict[int, float] = defaultdict(float)
     for call in stretch.calls:
         for key in {id(site) for site in call.sites.values()}:
@@ -69,15 +73,17 @@ def transfer_us(call: Call) -> float:
 
 
 def disturbed(stretch: Stretch, library_us: float) -> float:
-    """By what its wins count: a replay that others disturb takes longer than the run, and so wins
-    more than the run would."""
+    """Returns the factor for the gains of a stretch, at most 1. A replay that is disturbed takes
+    longer than the recorded run, and would show a larger gain."""
     return min(1.0, stretch.recorded_ns / 1e3 / max(1.0, library_us))
 
 
 def won(stretches: list[Stretch], changes: list[Site], library: Times, auto: Times) -> list[tuple]:
-    """Rows of the table `replay`, of one round: microseconds of a site's call, over all stretches.
-    What Weft wins of a stretch without a change is at most the time of its calls, and belongs to
-    their sites by that time: who waits for a late rank waits with Weft, too."""
+    """Returns rows of the table `replay` for one round: the gain of one call of each site in us,
+    averaged over all stretches.
+
+    Without a change Weft gains at most the time of a stretch's calls. The gain is divided among
+    their sites in proportion to that time, since waiting for a late rank is the same with Weft."""
     wins: dict[tuple[int, str], float] = defaultdict(float)
     calls: dict[tuple[int, str], int] = defaultdict(int)
     sites: dict[int, Site] = {}
@@ -104,7 +110,8 @@ def won(stretches: list[Stretch], changes: list[Site], library: Times, auto: Tim
 
 
 def is_narrow(rows: list[tuple], changes: list[Site], elapsed_us: float) -> bool:
-    """Whether the two ends of each change's gain lie so close that more rounds tell little more."""
+    """Returns whether the ends of each change's gain are so close that more rounds would tell
+    little more."""
     for site in changes:
         key = min(site.members)
         samples = [us for *where, form, us in rows if (tuple(where), form) == (key, WITH_CHANGE)]
@@ -119,12 +126,12 @@ def is_narrow(rows: list[tuple], changes: list[Site], elapsed_us: float) -> bool
 
 
 class NotReplayed(Exception):
-    """Why nothing was, or not all of it."""
+    """Raised if nothing could be replayed, or only a part; the message says why."""
 
 
 @dataclass
 class Pace:
-    """How long rounds take, and how many more there is time for."""
+    """Tracks how long rounds take, and whether there is time for more."""
 
     budget_s: float
     most: int
@@ -135,12 +142,13 @@ class Pace:
         self.began_s = self.clock()
 
     def has_time(self) -> bool:
-        """For one more round. The first is run in any case, and the second: one sample is none."""
+        """Returns whether there is time for one more round. Two rounds are always run, since a
+        single sample says nothing."""
         left_s = self.budget_s - (self.clock() - self.began_s)
         return len(self.round_s) < 2 or max(self.round_s) <= left_s
 
     def progress(self) -> str:
-        """Says which round begins, and how long the rest takes."""
+        """Returns a message about the round that begins and the time that remains."""
         number = len(self.round_s) + 1
         round_s = fmean(self.round_s)
         rounds = self.most - len(self.round_s)
@@ -150,16 +158,16 @@ class Pace:
 
 @dataclass
 class Replay:
-    """The jobs of one plan."""
+    """The alternating jobs that replay one plan."""
 
     command: list[str]
     options: list[str]
-    times: Path  # file that a job writes
+    times: Path  # file to which a job writes its times
 
     def once(self, form: str) -> Times:
         self.times.unlink(missing_ok=True)
         job = launched.words([*self.options, "--form", form], self.command)
-        # The launcher's own words are shown only if the job fails.
+        # The launcher's output is shown only if the job fails.
         try:
             done = subprocess.run(
                 job, close_fds=False, stderr=subprocess.PIPE, text=True, timeout=JOB_SECONDS
@@ -182,8 +190,8 @@ def libraries_of(library: Path, directory: Path) -> str:
 
 
 def program_for(library: Path) -> Path:
-    """The replay program that this MPI library runs: Debian's MPICH has a name of its own, behind
-    which is the interface of libmpi.so.12."""
+    """Returns the replay program for this MPI library. Debian's MPICH has another name, but the
+    interface of libmpi.so.12. Raises NotReplayed if the program is missing."""
     family = FAMILIES.get(library.name, library.name)
     program = installation.mpi_program(family, "replay")
     if not building.is_there(program):
@@ -206,8 +214,11 @@ def run(
     budget_s: float,
     sample: bool = False,
 ) -> list[tuple]:
-    """The rows of the table `replay`; none, after saying why, where nothing could be replayed.
-    sample: of what Weft wins without a change alone, in a few short rounds and without a word."""
+    """Returns the rows of the table `replay`. If nothing can be replayed, prints the reason and
+    returns none.
+
+    `sample`: measures only what Weft gains without a change, in a few short rounds and without
+    messages."""
     rows: list[tuple] = []
     most, least = (SAMPLE_ROUNDS, SAMPLE_ROUNDS) if sample else (MOST_ROUNDS, ROUNDS)
     pace = Pace(budget_s, least)

@@ -1,5 +1,5 @@
-"""The way from the program to a call of MPI: a call in a wrapper is as many as the wrapper has
-callers, since each may use another result at another time."""
+"""Distinguishes calls of MPI by their call stacks. A call in a wrapper function is treated as one
+site for each caller of the wrapper, since each caller may use its result at another time."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def outer_of(way: list[dict], frames: dict[tuple[str, int], list[Frame]]) -> lis
 
 
 def tell_apart(sites: list[Site]) -> None:
-    """Those of one place by as many callers as it takes."""
+    """Sets for each site how many callers distinguish it from other sites of the same line."""
     by_place: dict[tuple, list[Site]] = defaultdict(list)
     for site in sites:
         by_place[(*site.frames, site.call)].append(site)

@@ -1,1 +1,1 @@
-"""`weft bench`: how long programs take with each MPI library, engine and placement."""
+"""Measures how long programs take with each MPI library, engine and placement (`weft bench`)."""

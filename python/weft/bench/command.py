@@ -1,4 +1,4 @@
-"""`weft bench`: its options, and the way from them to a result."""
+"""Defines the options of `weft bench`, and turns them into a measurement."""
 
 import json
 import signal
@@ -38,7 +38,7 @@ PresetName = Literal[
     "gpu-stencil",
 ]
 SAMPLES = Path("out/bench.sqlite")
-# With --resume, the run's own settings hold; these may be named anew.
+# With --resume the settings of the stored run are used; only these options may be given again.
 OF_RESUME = {"resume", "retry", "time_budget", "json_file", "csv_file"}
 
 
@@ -238,7 +238,8 @@ def bench(
     ] = None,
 ) -> None:
     """Measure how long a program takes with each engine, over the amount of computation."""
-    # The parameters, converted: not every typer keeps converted values in its context.
+    # locals() has the converted parameters. Some versions of typer keep only unconverted ones in
+    # the context.
     given = {name: value for name, value in locals().items() if name != "context"}
     from weft.bench.settings import SettingsError
     from weft.data.stored import ResultError
@@ -256,7 +257,8 @@ def bench(
 
 
 def said_by_the_user(context: typer.Context) -> set[str]:
-    """Names of the parameters that stand on the command line; the others have their defaults."""
+    """Returns the names of the parameters that were given on the command line. The others have
+    their defaults."""
 
     def source(name: str) -> str:
         found = context.get_parameter_source(name)
@@ -266,18 +268,20 @@ def said_by_the_user(context: typer.Context) -> set[str]:
 
 
 def end_as_if_interrupted() -> None:
-    """A job has a session of its own, and would go on when this process is terminated."""
+    """Makes SIGTERM and SIGHUP raise KeyboardInterrupt. A job has a session of its own, and would
+    otherwise continue when this process is terminated."""
 
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
     for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup, for example, ignores SIGHUP
             signal.signal(number, interrupt)
 
 
 def carry_out_options(given: dict[str, Any], said: set[str]) -> int:
-    """The exit status."""
+    """Carries out the command, and returns its exit status. Raises SettingsError for wrong options.
+    """
     from weft.bench import experiments, places
     from weft.bench.settings import SettingsError
     from weft.data.files import make_own_folder
@@ -302,7 +306,8 @@ def carry_out_options(given: dict[str, Any], said: set[str]) -> int:
 
 
 def settings_of(given: dict[str, Any], preset: str = "") -> "Settings":
-    """The options, checked; an error names the option and what it takes."""
+    """Returns the checked options. Raises SettingsError, which names the option and its valid
+    values."""
     from weft.bench import settings
     from weft.system import mpi_libraries
 
@@ -338,7 +343,8 @@ def settings_of(given: dict[str, Any], preset: str = "") -> "Settings":
 def run_preset(
     name: str, given: dict[str, Any], said: set[str], out: Path, *files: Optional[Path]
 ) -> int:
-    """A preset's runs; what was said on the command line wins over the preset's own options."""
+    """Runs a preset, and returns the exit status. Options on the command line replace those of the
+    preset."""
     from weft.bench import experiments
     from weft.measurements.store import Store
     from weft.system import mpi_libraries
@@ -355,7 +361,7 @@ def run_preset(
         return status
 
     def measure(options: dict[str, Any]) -> "Result":
-        # Each run has files of its own.
+        # Each run of the preset writes its own files.
         number = chosen.runs.index(options)
         own = [numbered(file, number + 1) if file and number else file for file in files]
         status = start(settings_of({**given, **options}, preset=name), out, *own)
@@ -388,7 +394,8 @@ def start(
 def go_on(
     path: Path, time_budget: str, retry: bool, json_file: Optional[Path], csv_file: Optional[Path]
 ) -> int:
-    """The last run of a file, with its own settings and a new budget."""
+    """Continues the last run of a file with its stored settings and a new time budget. Returns the
+    exit status."""
     from rich.console import Console
 
     from weft.bench import experiments, places, settings

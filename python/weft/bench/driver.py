@@ -1,8 +1,9 @@
-"""The measurement itself: range, amounts, then rounds of jobs until the medians have settled.
+"""Carries out the measurement: first the range of computation, then rounds of jobs until the time
+is used up.
 
-Method: NBC-Eff. Communication alone of all candidates gives the range of computation that shows
-the effect of each; it is divided evenly, and every candidate is measured at every amount.
-"""
+The method is that of NBC-Eff. The time of communication alone, of all candidates, gives the range
+of computation over which each has an effect. The range is divided evenly, and every candidate is
+measured at every amount of computation."""
 
 from __future__ import annotations
 
@@ -26,15 +27,18 @@ from weft.measurements.result import FAILED, STOPPED, Candidate, ranks_in_words
 from weft.measurements.store import Begun, Store
 from weft.system import mpi_libraries
 
-ROUNDS = 3  # jobs of a variant: what differs from job to job must not look like a candidate's
+# rounds of jobs of each variant, so that differences between jobs are not taken for differences
+# between candidates
+ROUNDS = 3
 RANGE_REPETITIONS = 6
 RANGE_SECONDS = 6.0
-RANGE_SHARE = 0.2  # most of a case's budget that goes into finding the range
+RANGE_SHARE = 0.2  # greatest share of a case's time budget that is spent on finding the range
 SHORTEST_JOB_SECONDS = 2.0
 
 
 class ForeignRanks(Exception):
-    """The job has another number of ranks than was asked for: its launcher did not connect them."""
+    """Raised if the job has another number of ranks than requested: its launcher did not connect
+    them."""
 
     def __init__(self, ranks: int, wanted: int) -> None:
         super().__init__(
@@ -46,7 +50,7 @@ class ForeignRanks(Exception):
 
 @dataclass
 class Progress:
-    """The progress shown at the terminal; the driver fills it, and the command draws it."""
+    """The progress shown in the terminal. The driver updates it, and the command draws it."""
 
     doing: str = ""
     samples: int = 0
@@ -57,21 +61,23 @@ class Progress:
 
 @dataclass
 class Case:
-    """A collective, bytes and ranks; iterations once the range is known."""
+    """A case to measure: a collective, a size and a number of ranks. Its iterations are set when
+    the range is known."""
 
     collective: str
     bytes: int
     ranks: int
     variants: list[Variant]
-    number: int = 0  # in the store
+    number: int = 0  # number of the case in the store
     iterations: list[int] = field(default_factory=list)
-    iteration_us: list[float] = field(default_factory=list)  # as each job found it
+    # time of one iteration of the computation, as measured by each job
+    iteration_us: list[float] = field(default_factory=list)
     nodes: int = 0
     samples: dict[tuple, list[float]] = field(default_factory=lambda: defaultdict(list))
     ended: set[tuple[tuple, int]] = field(default_factory=set)  # (candidate's key, round)
 
     def go_on(self, begun: Begun) -> None:
-        """With what an earlier part of the run has measured."""
+        """Takes over the measurements of an earlier part of the run."""
         self.number, self.nodes = begun.number, begun.nodes
         self.iteration_us, self.samples, self.ended = begun.iteration_us, begun.samples, begun.ended
 
@@ -81,7 +87,8 @@ class Case:
 
     @property
     def communication_us(self) -> list[float]:
-        """Returns the times of each candidate that communicates without computing."""
+        """Returns the median time of each candidate that communicates without computation, in us.
+        """
         kinds = ("blocking", "immediate")
         found = [s for key, s in self.samples.items() if key[0] in kinds]
         return [statistics.of(samples).median for samples in found]
@@ -112,9 +119,11 @@ class Driver:
         self.progress = Progress(budget_s=settings.time_budget_s)
         self.begin = time.monotonic()
         self.random = random.Random(settings.seed + store.jobs(run))
-        # Keys of candidates that hung or failed; also in an earlier part of a run now resumed.
+        # These are the keys of candidates that hung or failed. A resumed run includes those of its
+        # earlier parts.
         self.lost: set[tuple] = set() if retry else store.lost(run)
-        self.base: dict[tuple[str, int], tuple[int, list[int]]] = {}  # fixed work: ranks, its work
+        # with fixed work, by collective and size: the ranks of the first case and its iterations
+        self.base: dict[tuple[str, int], tuple[int, list[int]]] = {}
         # The name is unique to this process, since several may measure into one file.
         name = f".{store.path.name}.{run}.{os.getpid()}.samples.jsonl"
         self.samples_file = store.path.with_name(name)
@@ -124,7 +133,7 @@ class Driver:
         return self.settings.time_budget_s - (time.monotonic() - self.begin)
 
     def measure(self) -> None:
-        """All cases; what is measured is in the store at any moment."""
+        """Measures all cases. Each measurement is stored at once."""
         cases = self.settings.cases()
         try:
             for place, (collective, size, ranks) in enumerate(cases):
@@ -160,7 +169,8 @@ class Driver:
         )
 
     def measure_round(self, case: Case, number: int, end: float) -> None:
-        """Runs a job of each variant; only the first round is always completed."""
+        """Runs one job of each variant. Only the first round is completed even if the time is over.
+        """
         variants = [variant for variant in case.variants if self.pending(case, variant, number)]
         self.random.shuffle(variants)
         for place, variant in enumerate(variants):
@@ -171,11 +181,12 @@ class Driver:
             self.measure_variant(case, variant, number, self.slice_s(end, jobs_left), what)
 
     def slice_s(self, end: float, jobs: int) -> float:
-        """Each job's share of the time until `end`."""
+        """Returns the share of each job in the time until `end`, in seconds."""
         return max((end - time.monotonic()) / jobs, SHORTEST_JOB_SECONDS)
 
     def find_range(self, case: Case, budget_s: float) -> None:
-        """Communication alone of every candidate, and from it the amounts of computation."""
+        """Measures communication alone for every candidate, and derives the amounts of computation
+        from it."""
         slice_s = min(RANGE_SECONDS, budget_s * RANGE_SHARE / max(1, len(case.variants)))
         for variant in case.variants:
             what = f"{case.label}: communication alone, {variant.label}"
@@ -191,7 +202,8 @@ class Driver:
             )
 
     def choose(self, case: Case) -> list[int]:
-        """Iterations of each amount; with fixed work, those of the most ranks shared out anew."""
+        """Returns the iterations of each amount of computation. With fixed work, these are the
+        iterations of the case with most ranks, divided among this case's ranks."""
         base = self.base.get((case.collective, case.bytes))
         if self.settings.fixed_work and base:
             return [round(iterations * base[0] / case.ranks) for iterations in base[1]]
@@ -200,14 +212,16 @@ class Driver:
         return sorted({max(1, round(target / iteration_us)) for target in targets_us})
 
     def pending(self, case: Case, variant: Variant, number: int) -> list[Candidate]:
-        """Neither lost nor measured in this round already."""
+        """Returns the variant's candidates that have not failed and have not been measured in this
+        round."""
         left = (c for c in variant.candidates if c.key not in self.lost)
         return [c for c in left if (c.key, number) not in case.ended]
 
     def measure_variant(
         self, case: Case, variant: Variant, number: int, slice_s: float, what: str
     ) -> None:
-        """Runs a job, and again without the candidate that hung or failed in it."""
+        """Runs a job of the variant, and repeats it without the candidate that hung or failed in
+        it."""
         end = time.monotonic() + slice_s
         while alive := self.pending(case, variant, number):
             self.progress.doing = what
@@ -218,7 +232,8 @@ class Driver:
             self.lose(alive, outcome)
 
     def lose(self, alive: list[Candidate], outcome: Outcome) -> None:
-        """Records who hung or failed: the candidate being measured, or all of the job."""
+        """Records the candidate that hung or failed. This is the one that was being measured, or
+        all candidates of the job if it is unknown."""
         status = STOPPED if outcome.status == "hung" else FAILED
         guilty = [c for c in alive if c.engine == outcome.engine] or alive
         if len(guilty) == 1 and outcome.engine == "":
@@ -230,14 +245,15 @@ class Driver:
             self.progress.notes.append(f"{candidate.label}: {status}: {reason}")
 
     def binding(self, case: Case) -> Sequence[str]:
-        """Binds ranks where placements are compared: only then is a core known to be free."""
+        """Returns the arguments that bind ranks to cores, which are needed to compare placements:
+        only then are some cores known to be free."""
         settings = self.settings
         if settings.lab or settings.launcher != "mpiexec" or {*settings.placements} <= {"bind"}:
             return []
         try:
             words = ["place", "--ranks", str(case.ranks)]
             placement, _ = native.ask(native.Placement, words)
-        except native.CoresError:  # there are more ranks than cores
+        except native.CoresError:  # this machine has fewer cores than ranks
             return []
         return bound_to(placement.ranks)
 
@@ -288,7 +304,7 @@ class Driver:
 
 
 class Intake:
-    """Takes the lines of one job into the store and the case."""
+    """Stores the samples that one job prints, and adds them to the case."""
 
     def __init__(
         self, driver: Driver, case: Case, variant: Variant, alive: list[Candidate], number: int
@@ -348,7 +364,7 @@ class Intake:
         self.driver.progress.samples += 1
 
     def wrong(self, engine: str | None) -> None:
-        """A wrong result: no sample, and the candidate is not measured again."""
+        """Excludes a candidate from further measurements after a wrong result."""
         driver = self.driver
         for candidate in [self.alive[engine]] if engine else self.alive.values():
             if candidate.key not in driver.lost:
@@ -356,7 +372,8 @@ class Intake:
                 driver.lose([candidate], outcome)
 
     def end(self) -> None:
-        """Who came to the end with right results need not be measured again in this round."""
+        """Marks the candidates that finished with right results, so that they are not measured
+        again in this round."""
         done = {name: c for name, c in self.alive.items() if c.key not in self.driver.lost}
         self.case.ended |= {(candidate.key, self.number) for candidate in done.values()}
         numbers = [self.ids[name] for name in done]

@@ -1,8 +1,7 @@
-"""Runs a preset: its runs of the benchmark, or its program of kernels/, then the judgement.
+"""Carries out a preset: its runs of the benchmark, or its program of kernels/, and then the
+judgement.
 
-Why apart from weft.measurements.presets: that file is what the publications say; this one carries
-it out.
-"""
+weft.measurements.presets has what the publications say about each experiment."""
 
 from __future__ import annotations
 
@@ -29,11 +28,11 @@ def find(name: str) -> Preset:
     return known[name]
 
 
-# ---- What the user says beside a preset -------------------------------------------------------
+# ---- Options given beside a preset ----------------------------------------------------------
 
-# The other names are the options' own: "working_set" is --working-set.
+# All other parameters have the names of their options: "working_set" is --working-set.
 FLAGS = {"size": "--bytes", "json_file": "--json", "csv_file": "--csv"}
-# Options that say where and how long to measure; a kernel's preset has no use for others.
+# These options apply to presets that run a program of kernels/. The others have no effect on them.
 OF_KERNELS = {"preset", "mpi", "lab", "launcher", "ranks", "engines", "json_file", "out"}
 
 
@@ -42,10 +41,10 @@ def flag(name: str) -> str:
 
 
 def adapted(preset: Preset, given: dict[str, Any], said: Collection[str]) -> Preset:
-    """With the options that were said on the command line in place of the preset's own.
+    """Returns the preset with the options that were given on the command line.
 
-    SettingsError where a value makes another experiment of it, or has no effect.
-    """
+    Raises SettingsError if an option would change the experiment into another one, or has no
+    effect."""
     if preset.program:
         for name in sorted(set(said) - (OF_KERNELS - preset.fixed)):
             raise SettingsError(
@@ -65,7 +64,7 @@ def adapted(preset: Preset, given: dict[str, Any], said: Collection[str]) -> Pre
     runs: list[dict[str, Any]] = []
     for options in preset.runs:
         run = adapted_run(preset, options, given, said)
-        if run not in runs:  # runs that differ in their lab only are one with --launcher
+        if run not in runs:  # with --launcher, runs that differ only in their lab are equal
             runs.append(run)
     return replace(preset, runs=runs)
 
@@ -98,7 +97,7 @@ def tell(text: str, style: str | None = None) -> None:
 
 
 class NothingMeasuredError(SettingsError):
-    """No run of a preset came to a result; `reasons`: why."""
+    """Raised if no run of a preset gave a result. `reasons` says why."""
 
     def __init__(self, preset: str, reasons: Sequence[str]) -> None:
         super().__init__(f"no run of preset {preset} came to a result")
@@ -106,7 +105,8 @@ class NothingMeasuredError(SettingsError):
 
 
 def carry_out(preset: Preset, measure: Callable[[dict[str, Any]], Result], page: Path) -> int:
-    """Measures, prints what was published beside what was found, and writes the page."""
+    """Measures a preset, prints the published beside the measured results, and writes the page.
+    Returns the exit status."""
     announce(preset)
     sources, status = [], 0
     for options in preset.runs:
@@ -123,14 +123,14 @@ def carry_out(preset: Preset, measure: Callable[[dict[str, Any]], Result], page:
 
 
 def carry_out_kernel(preset: Preset, mpis: Sequence[str], file: Path, page: Path) -> int:
-    """Carries out a preset with a program of kernels/ under each MPI library, and reports what
-    cannot run."""
+    """Runs a preset's program of kernels/ under each MPI library, and reports which of them cannot
+    run it. Returns the exit status."""
     if preset.needs_gpu and (lacking := gpu.facts()["problem"]):
         raise SettingsError(f"preset {preset.name} cannot run: {lacking}")
     kernel_runs.try_to_write(file)
     announce(preset)
     found = kernels.KernelResult(preset.name, machine.describe(""))
-    amounts: dict[str, int] = {}  # by MPI library: what the last run chose
+    amounts: dict[str, int] = {}  # amount of computation that the last run chose, by MPI library
     for options in preset.runs:
         for mpi in mpis:
             try:
@@ -152,13 +152,14 @@ def carry_out_kernel(preset: Preset, mpis: Sequence[str], file: Path, page: Path
         raise NothingMeasuredError(preset.name, found.failed)
     if preset.series:
         tell(f"Found: {preset.judge(found.runs)}")
-    kernels.save(found, file)  # with what came to nothing after the last run
+    kernels.save(found, file)  # saves the runs that failed after the last success, too
     kernel_page.write(page, [found])
     tell(f"Samples: {file}; report: {page}")
     return 0
 
 
-AMOUNT = "{amount}"  # in a run's arguments: as much computation as the run chose that has none
+# placeholder in a run's arguments for the amount of computation that another run has chosen
+AMOUNT = "{amount}"
 
 
 def with_amount(options: dict[str, Any], amount: int | None) -> dict[str, Any]:

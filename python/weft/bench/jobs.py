@@ -1,6 +1,7 @@
-"""A job of `weft bench`: reads its samples line by line, and stops it if it hangs. Thus all samples
-before a crash, a hang or Ctrl-C are kept, and the last line says which candidate the job was
-measuring."""
+"""Follows a job of `weft bench`: reads its samples line by line, and stops it if it hangs.
+
+All samples before a crash, a hang or Ctrl-C are thus kept, and the last line tells which candidate
+was being measured."""
 
 from __future__ import annotations
 
@@ -12,21 +13,22 @@ from pathlib import Path
 
 from weft.bench.places import Job
 
-START_SECONDS = 60  # until the first line: the launcher's time and MPI_Init
+START_SECONDS = 60  # limit for the first line: the launcher's time and MPI_Init
 POLL_SECONDS = 0.1
-PATIENCE = 20  # times the longest measurement so far, before a job counts as hung
+PATIENCE = 20  # a job counts as hung after this multiple of its longest measurement so far
 
 
 @dataclass
 class Outcome:
-    status: str  # done, hung, failed
+    status: str  # "done", "hung" or "failed"
     said: str = ""
-    engine: str = ""  # being measured when it hung or failed; empty: none
+    # engine that was being measured when the job hung or failed; an empty string if none was
+    engine: str = ""
     doing: str = ""
 
 
 class Lines:
-    """The complete lines that were added to a growing JSON Lines file."""
+    """Reads the complete lines that were appended to a growing JSON Lines file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -75,7 +77,8 @@ class Watch:
             self.take(line)
 
     def follow(self, tick: Callable[[], None]) -> Outcome:
-        """Until the job ends or hangs; KeyboardInterrupt passes through, the job is stopped."""
+        """Follows the job until it ends or hangs. On KeyboardInterrupt it stops the job and raises
+        the exception again."""
         try:
             return self.wait(tick)
         except BaseException:
@@ -93,13 +96,15 @@ class Watch:
                 return Outcome("hung", said, self.engine, self.doing)
             time.sleep(POLL_SECONDS)
         self.read()
-        if self.ended:  # its results may have been wrong: the samples say so
+        # the job has finished; if its results were wrong, the samples have recorded that
+        if self.ended:
             return Outcome("done")
         return Outcome("failed", reason(self.job.said(), status), self.engine, self.doing)
 
 
 def reason(said: str, status: int) -> str:
-    """The line of a job's output that tells most: nbceff's own, else the first."""
+    """Returns the most informative line of a job's output: the first that Weft's own programs
+    printed, or else the first line."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     own = [line for line in lines if line.startswith(("nbceff:", "planted:", "weft"))]
     text = (own or lines or [""])[0]

@@ -19,12 +19,13 @@ from weft.system.probe import how_to_build
 
 LIMIT_S = 300
 NEEDS = {"fft3d": "FFTW (Debian: libfftw3-dev)"}  # requirements that some builds lack
-LAB_PAUSE_US = 15000  # lets the links' buckets fill again
+LAB_PAUSE_US = 15000  # pause in us, in which the token buckets of the lab's links fill again
 POLL_SECONDS = 0.05
 
 
 def try_to_write(path: Path) -> None:
-    """SettingsError if a result could not be kept there; what it holds stays."""
+    """Raises SettingsError if no result could be written to the path. An existing file stays
+    unchanged."""
     try:
         files.try_to_write(path)
     except OSError as error:
@@ -72,8 +73,8 @@ def place_of(options: dict[str, Any]) -> places.Place:
 
 
 def node_cores(options: dict[str, Any], nodes: int) -> list[str] | None:
-    """Returns the cores of each node if the ranks have threads of their own; None: as the lab
-    shares cores."""
+    """Returns the cores of each node if the ranks need cores for threads of their own; None if the
+    lab divides the cores itself. Raises SettingsError if there are too few cores."""
     if not (each := options.get("cores_per_node")):
         return None
     cpus = info.whole_cores()[: nodes * each]
@@ -95,8 +96,8 @@ def ranks_of(options: dict[str, Any]) -> int:
 
 
 def words_of(program: str, options: dict[str, Any], mpi: str, figures: Path) -> list[str]:
-    # Under auto the variants' hints have an effect on several nodes, where auto then learns. Inside
-    # one node it may leave the whole job to the library.
+    # Engine auto is used on several nodes, where it learns and follows the hints of the variants.
+    # Inside one node it may leave the whole job to the library.
     in_lab = bool(options["lab"]) and settings.lab_words(options["lab"])["nodes"] > 1
     engine = "auto" if in_lab else "thread"
     words: Sequence[Any] = (installation.weft_command(), "run", "--engine", engine)
@@ -115,7 +116,8 @@ def words_of(program: str, options: dict[str, Any], mpi: str, figures: Path) -> 
 
 
 def bound_to(cpus: Sequence[int]) -> Sequence[str]:
-    """Puts each rank on one of these CPUs in turn, whatever starts the ranks."""
+    """Returns command words that bind each rank to one of these CPUs in turn, whichever launcher
+    starts the ranks."""
     names = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
     rank = "".join(f"${{{name}:-" for name in names) + "0" + "}" * len(names)
     chosen = f"set -- {' '.join(map(str, cpus))}; shift $(({rank} % {len(cpus)})); echo $1"
@@ -123,7 +125,8 @@ def bound_to(cpus: Sequence[int]) -> Sequence[str]:
 
 
 def wait(job: places.Job, limit_s: float = LIMIT_S) -> int:
-    """The exit status; a job that takes too long is stopped."""
+    """Waits for the job and returns its exit status. A job that takes longer than the limit is
+    stopped, and SettingsError is raised."""
     end = time.monotonic() + limit_s
     try:
         while (status := job.status()) is None:

@@ -1,5 +1,7 @@
-"""Places where jobs run: the lab, this machine's cores, or a launcher such as srun. Jobs are not
-waited for, since the driver reads the samples while a job runs, and stops one that hangs."""
+"""Places where jobs run: the lab, the cores of this machine, or a launcher such as srun.
+
+A job is started without waiting for it, since the driver reads samples while it runs, and stops it
+if it hangs."""
 
 from __future__ import annotations
 
@@ -18,19 +20,20 @@ from weft.lab import Lab, LabError, lab_problem
 from weft.system import mpi_libraries
 
 GRACE_SECONDS = 3
-# In a job of Slurm, PBS or LSF mpiexec starts ranks on the job's nodes, not on this machine alone.
+# Inside a job of Slurm, PBS or LSF, mpiexec starts ranks on the job's nodes rather than on this
+# machine alone.
 BATCH_JOB = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
 
 
 class Job(Protocol):
     def status(self) -> int | None:
-        """The exit status; None while it runs."""
+        """Returns the exit status; None while the job runs."""
 
     def said(self) -> str:
         """Returns the job's output after it has ended."""
 
     def stop(self) -> None:
-        """Ends it at once."""
+        """Kills the job at once."""
 
 
 class Place(Protocol):
@@ -44,7 +47,7 @@ class Place(Protocol):
 
 
 class LabJob:
-    """A job in an open lab; stopping it closes the lab, which ends all its processes."""
+    """A job in an open lab. Stopping it closes the lab, which ends all processes in it."""
 
     def __init__(self, lab: Lab, command: list[str], environment: dict[str, str]) -> None:
         self.lab = lab
@@ -71,20 +74,21 @@ class LabJob:
 
     def stop(self) -> None:
         if self.lab.process:
-            # The lab's first process takes all others with it, and the waiting thread sees it end.
+            # The end of the lab's first process kills all others, and the waiting thread notices
+            # it.
             self.lab.process.kill()
         self.thread.join(GRACE_SECONDS)
         self.lab.close()
 
 
 class LabPlace:
-    """A lab for each MPI library and number of nodes, kept open between jobs."""
+    """Keeps one lab open between jobs for each MPI library and number of nodes."""
 
     def __init__(self, settings: dict) -> None:
         self.settings = settings
         self.labs: dict[tuple[str, int], Lab] = {}
         self.checked: set[tuple[str, int]] = set()
-        self.delay = settings.get("delay", "0")  # runs stored before have none
+        self.delay = settings.get("delay", "0")  # older stored runs have no delay
         late = f", {self.delay} late" if self.delay != "0" else ""
         links = f"{settings['rate']} links, burst {settings['burst']}"
         self.description = f"lab, {links}{late}"
@@ -142,10 +146,11 @@ class ProcessJob:
 
 
 class LauncherPlace:
-    """mpiexec of each MPI library, or the user's launcher, with `-n RANKS` after its words.
+    """Runs jobs by the mpiexec of each MPI library, or by the user's launcher, with `-n RANKS`
+    behind its words.
 
-    `mpiexec -hosts a,b` is that of each MPI library, too, with more words.
-    """
+    For `mpiexec -hosts a,b` the mpiexec of each MPI library is used, too, with the additional
+    words."""
 
     def __init__(self, launcher: str) -> None:
         self.words = launcher_words(launcher)
@@ -158,7 +163,8 @@ class LauncherPlace:
         words = list(self.words)
         if words[0] == "mpiexec":
             words[:1] = [str(library.mpiexec), *library.unbound()]
-            if library.name == "openmpi":  # to other nodes it takes along only what it is told to
+            # Open MPI passes only the named environment variables to other nodes
+            if library.name == "openmpi":
                 words += ["-x", "LD_LIBRARY_PATH"]
         return ProcessJob([*words, "-n", str(ranks), *command], variables)
 
@@ -167,7 +173,7 @@ class LauncherPlace:
 
 
 def launcher_words(text: str) -> list[str]:
-    """The words of --launcher; SettingsError says what it takes."""
+    """Returns the words of --launcher. Raises SettingsError if the program does not exist."""
     try:
         words = shlex.split(text)
     except ValueError:
@@ -181,7 +187,8 @@ def launcher_words(text: str) -> list[str]:
 
 
 def without_a_lab() -> str:
-    """Why jobs cannot run in a lab here, and where they run instead; empty if they can."""
+    """Returns why jobs cannot run in a lab here, and where they run instead; an empty string if
+    they can."""
     if not (why := lab_problem()):
         return ""
     return (

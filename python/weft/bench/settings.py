@@ -1,6 +1,7 @@
-"""The settings of `weft bench`, checked before anything is measured. Each refusal names the option,
-the mistake and a right value. Settings are stored with the result, so that --resume measures the
-same."""
+"""The settings of `weft bench`, which are checked before anything is measured.
+
+Each refusal names the option, the mistake and a right value. Settings are stored with the result,
+so that --resume measures with the same ones."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ LAB_WORDS = {
 
 
 class SettingsError(Exception):
-    """The message names the option and says what would be right."""
+    """Raised for a wrong option. The message names the option and says what would be right."""
 
 
 @dataclass
@@ -46,7 +47,7 @@ class Settings:
     kernel: str
     time_budget_s: float
     ranks: list[int]
-    lab: dict = field(default_factory=dict)  # values named by LAB_WORDS; empty: no lab
+    lab: dict = field(default_factory=dict)  # values by the names in LAB_WORDS; empty without a lab
     launcher: str = "mpiexec"
     working_set_bytes: int = 0
     compute_library: str = ""
@@ -64,7 +65,8 @@ class Settings:
         return f"library:{Path(self.compute_library).name}" if self.compute_library else self.kernel
 
     def cases(self) -> list[tuple[str, int, int]]:
-        """(collective, bytes, ranks); with fixed work the most ranks first, which set the work."""
+        """Returns tuples of collective, bytes and ranks. With fixed work the largest number of
+        ranks comes first, since it determines the work."""
         ranks = sorted(self.ranks, reverse=True)
         return list(product(self.collectives, self.bytes, ranks))
 
@@ -86,7 +88,8 @@ def size_bytes(option: str, text: str) -> int:
 
 
 def seconds(option: str, text: str) -> float:
-    """`120s`, `2min`; a bare number is seconds."""
+    """Converts `120s` or `2min` to seconds. A number without a unit is in seconds. Raises
+    SettingsError unless it is positive."""
     value = measured(option, text, SECONDS, "120s")
     if value <= 0:
         raise SettingsError(f"{option} must be above 0, not '{text}'")
@@ -94,7 +97,8 @@ def seconds(option: str, text: str) -> float:
 
 
 def words(option: str, text: str, choices: tuple[str, ...] = ()) -> list[str]:
-    """`a,b`; `list:0,1` stays together."""
+    """Splits words at commas, except inside `list:0,1`. Raises SettingsError for an empty or
+    unknown word."""
     found: list[str] = []
     for word in text.split(","):
         if word.isdigit() and found and found[-1].startswith("list:"):
@@ -118,7 +122,8 @@ def counts(option: str, text: str) -> list[int]:
 
 
 def lab_words(text: str) -> dict:
-    """`nodes=2,rate=200mbit,delay=1ms`; refused by the lab's own rules."""
+    """Converts `nodes=2,rate=200mbit,delay=1ms` to a dictionary. Raises SettingsError if the lab
+    would refuse the values."""
     found: dict = {"nodes": 2, "per_node": 1, "rate": "200mbit", "burst": None, "delay": "0"}
     for word in text.split(","):
         name, equals, value = word.partition("=")
@@ -137,7 +142,9 @@ def lab_words(text: str) -> dict:
 
 
 def check_amounts(text: str) -> str:
-    """`10`: so many over the range found; `0.5x,2x`: of the communication; `1ms,40ms`: times."""
+    """Checks the text of --amounts and returns it. `10` is a number of amounts, `0.5x,2x` are
+    multiples of the communication time, `1ms,40ms` are times. Raises SettingsError for anything
+    else."""
     if text.isdigit():
         if not 1 <= int(text) <= 1000:
             raise SettingsError(f"--amounts must be between 1 and 1000, not {text}")
@@ -153,7 +160,7 @@ def check_amounts(text: str) -> str:
 
 
 def amounts_us(text: str, communication_us: list[float]) -> list[float]:
-    """The times to compute for, as --amounts describes them."""
+    """Returns the times of computation in us that --amounts describes."""
     if text.isdigit():
         return statistics.amounts_us(communication_us, int(text))
     found = []
@@ -165,7 +172,8 @@ def amounts_us(text: str, communication_us: list[float]) -> list[float]:
 
 
 def refusal(options: list[str]) -> str:
-    """Returns what `weft run` objects to in its options; empty if it accepts them."""
+    """Returns the error message of `weft run` for these options; an empty string if it accepts
+    them."""
     native = installation.weft_command()
     if not native.exists():
         raise SettingsError(f"{native} is missing; {installation.REMEDY}")
@@ -176,8 +184,8 @@ def refusal(options: list[str]) -> str:
 
 
 def check_native_words(settings: Settings) -> None:
-    """Placements, back-offs and algorithms are `weft run`'s words: it refuses what it does not
-    know. An algorithm may be one of some collectives only."""
+    """Lets `weft run` check placements, back-offs and algorithms. Raises SettingsError for one that
+    it refuses. An algorithm must exist for at least one of the collectives."""
     words = [("--placement", word) for word in settings.placements]
     words += [("--backoff", word) for word in settings.backoffs]
     for option, word in words:
@@ -201,7 +209,8 @@ def library(path: Path | None) -> str:
 
 
 def choose_place(settings: Settings, lab: str | None, launcher: str | None) -> None:
-    """The lab unless a launcher is named; with the lab, its nodes give the ranks."""
+    """Sets where the jobs run: in the lab unless a launcher is named. In the lab the number of
+    ranks follows from its nodes."""
     if lab and launcher:
         raise SettingsError("--lab and --launcher exclude each other")
     if settings.fixed_work and len(settings.ranks) < 2:

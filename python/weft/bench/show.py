@@ -1,5 +1,7 @@
-"""The terminal output of `weft bench`: progress with the current best, and the final table. It
-names the same fastest candidate as the page, since both ask weft.measurements.effect."""
+"""Prints the output of `weft bench` in the terminal: the progress with the current best candidate,
+and the final table.
+
+The fastest candidate is that of the HTML page, since both ask weft.measurements.effect."""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ EMPTY = (
 
 
 def best_so_far(result: Result) -> str:
-    """The candidate that leads at most amounts, beyond the confidence intervals."""
+    """Returns the candidate that leads at most amounts by more than the confidence intervals; an
+    empty string if none does."""
     standings = [standing for case in effect.cases(result) for standing in case.standings]
     leads = Counter(standing.leader.name for standing in standings if not standing.tied)
     if not leads:
@@ -35,7 +38,7 @@ def best_so_far(result: Result) -> str:
 
 
 class Display:
-    """Draws Progress; `tick` is what the driver calls."""
+    """Draws the progress. The driver calls `tick` regularly."""
 
     def __init__(self, console: Console, store: Store, run: int) -> None:
         self.console = console
@@ -86,11 +89,12 @@ def milliseconds(us: float) -> str:
 
 
 def table(case: Case) -> Table:
-    """Per amount: who is fastest within the confidence intervals, as on the page."""
+    """Returns a table of the fastest candidate at each amount of computation, within the confidence
+    intervals."""
     found = Table(box=None, header_style="dim", padding=(0, 1, 0, 0))
     columns = ("computes\nms", "blocking\nms", "fastest", "total\nms", "hidden", "slowed")
     for title in (*columns, "times as fast\nas blocking"):
-        name = title == "fastest"  # the only one that may take several lines
+        name = title == "fastest"  # only this column may have several lines
         found.add_column(title, justify="left" if name else "right", no_wrap=not name)
     for amount in case.amounts:
         found.add_row(*cells(case, amount))
@@ -98,7 +102,8 @@ def table(case: Case) -> Table:
 
 
 def cells(case: Case, amount: int) -> list[str]:
-    """Empty is what cannot be decided, and what the blocking call does not have."""
+    """Returns the cells of a table's row. A cell is empty if the value is uncertain, or if the
+    blocking call has none."""
     standing = case.standings[amount]
     best = standing.leader.readings[amount]
     blocking = case.blocking.readings.get(amount)
@@ -120,7 +125,7 @@ def cells(case: Case, amount: int) -> list[str]:
 
 
 def footnote(case: Case) -> str:
-    """Explains the empty cells; "" if none could be filled."""
+    """Returns a note that explains empty cells; an empty string if all cells are filled."""
     known = [
         standing.is_certain(amount)
         and (standing.leader.is_blocking or standing.leader.readings[amount].hidden is not None)
@@ -130,7 +135,8 @@ def footnote(case: Case) -> str:
 
 
 def gain(blocking: Statistic, best: Statistic) -> str:
-    """With the least and the most that both intervals permit."""
+    """Returns the ratio of the times, with the least and greatest ratio that both confidence
+    intervals permit."""
     times = statistics.ratio(blocking, best)
     spread = f" ({times.low:.2f}–{times.high:.2f})" if times.is_certain else ""
     return f"{times.median:.2f}{spread}"

@@ -1,8 +1,9 @@
-"""Which jobs measure which candidates, and which candidates cannot run here, with the reason.
+"""Decides which jobs measure which candidates, and which candidates cannot run here, with the
+reason.
 
-Why jobs: engines share one job, chosen per communicator, but an MPI library, a placement, a
-back-off or an algorithm holds for a whole process. The jobs of a case alternate in rounds.
-"""
+The engines of a candidate share one job, where each communicator has its own. MPI library,
+placement, back-off and algorithm hold for a whole process, and therefore need separate jobs. The
+jobs of a case alternate in rounds."""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ from weft.measurements.result import CANNOT_RUN, Candidate
 from weft.system import building, info, installation, mpi_libraries
 from weft.system.probe import ProbeError, how_to_build, run_probe
 
-THREADED = ("assist", "thread", "tcc", "agent", "auto")  # placed, and back off
-SCHEDULED = ("function", "thread", "agent", "auto")  # Weft's algorithms
+# engines whose threads are placed, and back off
+THREADED = ("assist", "thread", "tcc", "agent", "auto")
+SCHEDULED = ("function", "thread", "agent", "auto")  # engines that carry out Weft's algorithms
 ASYNC_VARIABLES = {
     "mpich": {"MPICH_ASYNC_PROGRESS": "1"},
     "intelmpi": {"I_MPI_ASYNC_PROGRESS": "1"},
@@ -27,12 +29,12 @@ NO_ASYNC = "Open MPI has no asynchronous progress of its own that could be switc
 
 @dataclass
 class Variant:
-    """The contents of a job: an MPI library, settings of the whole process, and its engines."""
+    """The contents of one job: an MPI library, settings of the whole process, and its engines."""
 
-    mpi: str  # as --mpi names it
+    mpi: str  # MPI library as --mpi names it
     placement: str
     backoff: str
-    algorithm: str  # selected: Weft chooses
+    algorithm: str  # name of the algorithm; "selected" if Weft chooses
     candidates: list[Candidate] = field(default_factory=list)
 
     @property
@@ -54,8 +56,8 @@ class Variant:
         """Returns the words before the program; empty if the MPI library runs without Weft."""
         if self.library_async:
             return []
-        # The engines are hints; where none is named, Weft may leave the whole job alone, and agents
-        # are there in jobs of engine agent only.
+        # The engines are given as hints. A process-wide engine must be named all the same: without
+        # one Weft may leave the whole job to the library, and only engine agent starts agents.
         of_job = "agent" if any(c.engine == "agent" for c in self.candidates) else "thread"
         words = [str(installation.weft_command()), "run", "--engine", of_job]
         words += ["--placement", self.placement, "--backoff", self.backoff]
@@ -65,7 +67,7 @@ class Variant:
 
 
 def candidate(mpi: str, engine: str, placement: str, backoff: str, algorithm: str) -> Candidate:
-    """Without what makes no difference to the engine."""
+    """Returns the candidate without settings that have no effect on its engine."""
     threaded = engine in THREADED
     return Candidate(
         mpi=mpi,
@@ -77,7 +79,8 @@ def candidate(mpi: str, engine: str, placement: str, backoff: str, algorithm: st
 
 
 def version_label(mpi: str, library: str) -> str:
-    """`mpich 5.0.2`, from the library's own words; of a library that was named also its place."""
+    """Returns a label such as `mpich 5.0.2` from the library's version text. If the user gave a
+    path, the path is added."""
     found = re.search(r"\d+(\.\d+)+", library)
     kind = mpi_libraries.implementation(mpi).name
     place = "" if mpi == kind else f" ({mpi})"
@@ -85,7 +88,8 @@ def version_label(mpi: str, library: str) -> str:
 
 
 def mpi_facts(mpi: str) -> tuple[str, str, str]:
-    """Label, thread level, and why no job of it can run (empty: one can)."""
+    """Returns the label and the thread level of an MPI library, and the reason why no job can run
+    with it; the reason is empty if one can."""
     library = mpi_libraries.implementation(mpi)
     if not library.present:
         target = mpi_libraries.make_target(library.name)
@@ -100,7 +104,7 @@ def mpi_facts(mpi: str) -> tuple[str, str, str]:
 
 
 def algorithm_problem(collective: str, algorithm: str, ranks: int) -> str:
-    """Why Weft's algorithm cannot run this; empty: it can."""
+    """Returns why Weft's algorithm cannot carry out this collective; an empty string if it can."""
     if algorithm == "selected":
         return ""
     command = [str(installation.weft_command()), "schedule", collective]
@@ -118,7 +122,7 @@ def engine_problem(mpi: str, engine: str, thread_level: str) -> str:
 
 
 class Plan:
-    """The jobs of one case, and the candidates left out."""
+    """The jobs of one case, and the candidates that are left out of them."""
 
     def __init__(self, settings: Settings, collective: str, ranks: int) -> None:
         self.settings = settings
@@ -157,7 +161,7 @@ class Plan:
             variant.candidates.append(new)
 
     def judge(self, variant: Variant, thread_level: str) -> None:
-        """Keeps the variant's candidates that can run."""
+        """Adds the variant if any of its candidates can run, and records why the others cannot."""
         kept = []
         for new in variant.candidates:
             reason = engine_problem(variant.mpi, new.engine, thread_level)

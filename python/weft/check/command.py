@@ -1,4 +1,4 @@
-"""`weft check`: its options, and its report."""
+"""Defines the options of `weft check`, and prints its report."""
 
 import shutil
 import sys

@@ -1,4 +1,4 @@
-"""The findings of all ranks."""
+"""Reads the mistakes that the ranks have found, and merges those of all ranks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.advise import places
 class Place:
     module: str = ""
     offset: int = 0
-    where: str = ""  # "file:line:function" of an interpreted program
+    where: str = ""  # "file:line:function" in an interpreted program
 
     def shown(self, frames: dict[tuple[str, int], list[places.Frame]]) -> str:
         if self.where:
@@ -27,13 +27,14 @@ class Finding:
     rule: str
     call: str
     start: Place
-    other: Place  # the access, or the other call
+    other: Place  # place of the access, or of the other call
     other_call: str = ""
     detail: str = ""  # how the two calls differ
     ranks: list[int] = field(default_factory=list)
 
     def is_mistake(self) -> bool:
-        """MPI allows MPI_Comm_free with calls pending, which some libraries do not survive."""
+        """Returns whether the finding is a mistake of the program. MPI allows MPI_Comm_free while
+        calls are pending, but some libraries fail then."""
         return (self.rule, self.other_call) != ("communicator-freed", "MPI_Comm_free")
 
     def key(self) -> tuple:
@@ -45,7 +46,8 @@ def place(module: str, offset: str, where: str) -> Place:
 
 
 def told(directory: Path) -> Iterator[tuple[int, Finding]]:
-    """By the ranks, a line each (src/advise/findings.cc). A rank may just be writing the last."""
+    """Yields each finding with its rank. Each rank writes one line per finding
+    (src/advise/findings.cc). The last line of a file may be incomplete and is skipped."""
     for path in sorted(directory.glob("check-*")):
         *lines, _ = path.read_text(errors="replace").split("\n")
         for line in lines:
@@ -55,7 +57,7 @@ def told(directory: Path) -> Iterator[tuple[int, Finding]]:
 
 
 def gathered(found: Iterable[tuple[int, Finding]]) -> list[Finding]:
-    """Returns one finding per mistake, with all its ranks."""
+    """Returns each mistake once, with all its ranks."""
     by_place: dict[tuple, Finding] = {}
     ranks: dict[tuple, set[int]] = defaultdict(set)
     for rank, one in found:

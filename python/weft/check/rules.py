@@ -1,6 +1,5 @@
-"""The mistakes that `weft check` finds: the one table of them. The names are those of
-src/advise/findings.h; docs/check.md has the same rows.
-"""
+"""The table of the mistakes that `weft check` finds. The names are those of src/advise/findings.h.
+docs/check.md lists the same mistakes."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from typing import NamedTuple
 
 
 class Rule(NamedTuple):
-    what: str  # of the call
+    what: str  # description of the mistake in the call
     mend: str
 
 

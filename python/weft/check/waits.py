@@ -1,4 +1,4 @@
-"""The call that each rank is in, from the files that ranks map (structures of
+"""Finds the call that each rank is in, from the files that ranks map (structures of
 src/advise/waits.cc)."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from weft.advise.record import WHERE, text
 from weft.check.findings import Finding, Place
 
-# A rank that does nothing but test makes many more tests a second, and one that computes fewer.
+# A rank that only tests makes many more tests per second, and a rank that computes makes fewer.
 TESTS_PER_S = 1000
 LATEST_TEST_S = 1.0
 NS = 1e9
@@ -23,10 +23,12 @@ class Waits(Structure):
     _fields_ = (
         ("rank", c_uint32),
         ("ranks", c_uint32),
-        ("calls", c_uint64),  # calls begun or ended, and tests that found something
-        # Start of the call, or of the first unsuccessful test; 0: in no call.
+        # number of calls that began or ended, and of tests that completed something
+        ("calls", c_uint64),
+        # This is the start of the call, or of the first of a series of unsuccessful tests. It is 0
+        # outside of calls.
         ("began_ns", c_int64),
-        ("polled_ns", c_int64),  # the last of these tests; 0: a call waits
+        ("polled_ns", c_int64),  # time of the last unsuccessful test; 0 if the call blocks
         ("polls", c_uint64),
         ("offset", c_uint64),
         ("call", c_char * 40),
@@ -35,7 +37,8 @@ class Waits(Structure):
     )
 
     def stands_for(self, now_ns: int) -> float:
-        """Seconds that the rank has been in this call, or in tests in vain and nothing else."""
+        """Returns for how many seconds the rank has been in this call, or has made nothing but
+        unsuccessful tests."""
         if not self.began_ns:
             return 0
         stands_s = (now_ns - self.began_ns) / NS
@@ -54,14 +57,16 @@ def read(directory: Path) -> Iterator[Waits]:
 
 @dataclass
 class Watchdog:
-    """Says what the ranks wait in once none of them has got on for so long."""
+    """Reports the calls in which all ranks wait once no rank has made progress for the given time.
+    """
 
     seconds: float
-    # Number of calls of a rank, and since when it is unchanged.
+    # number of calls of each rank, and the time in ns since which it has not changed
     calls: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def looks(self, directory: Path) -> list[tuple[int, Finding]]:
-        """Nothing while some rank gets on. Must be called again and again."""
+        """Returns the waiting calls of all ranks if no rank makes progress; otherwise nothing. Must
+        be called repeatedly."""
         now_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         ranks = list(read(directory))
         hangs = len(ranks) > 0 and len(ranks) == ranks[0].ranks

@@ -1,4 +1,5 @@
-"""Shows findings while the program runs, and what the ranks wait in where none of them gets on."""
+"""Prints findings while the program runs, and the calls in which ranks wait if none makes progress.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +10,18 @@ from pathlib import Path
 from weft.check import findings
 from weft.check.waits import Watchdog
 
-LOOKS_S = 0.5  # time between two looks: ranks make most mistakes together
+# time between two reads of the findings; ranks tend to make mistakes at the same time
+LOOKS_S = 0.5
 
 
 class Watch(threading.Thread):
-    """Runs as long as its `with`; then `found` has all that was found."""
+    """A thread that runs during its `with` block. Afterwards `found` has all findings."""
 
     def __init__(self, directory: Path, watchdog: Watchdog, show: Callable[[list[dict]], None]):
         super().__init__(daemon=True)
         self.directory, self.watchdog, self.show = directory, watchdog, show
         self.ended = threading.Event()
-        self.known: dict[tuple, dict] = {}  # shown, by findings' keys
+        self.known: dict[tuple, dict] = {}  # findings that were printed, by their keys
         self.found: list[dict] = []
 
     def __enter__(self) -> Watch:

@@ -1,2 +1,2 @@
-"""Weft's choices for calls: `weft plan` asks for them in advance, `weft learned` reads those
-kept."""
+"""Weft's choices for calls: `weft plan` asks for them in advance, and `weft learned` reads stored
+ones."""

@@ -1,8 +1,8 @@
-"""`weft learned`: what engine auto has found out about programs, site by site.
+"""Shows what engine auto has learnt about programs, one call class at a time (`weft learned`).
 
-It reads the file in which Weft keeps plans (src/select/plan_cache.h). A site is what all ranks of a
-program tell apart: the collectives of one kind and about one size on one communicator.
-"""
+It reads the file in which Weft stores plans (src/select/plan_cache.h). A call class is what all
+ranks of a program can tell from other calls: the collectives of one kind and similar size on one
+communicator."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 LEARNT = "learnt"
 SCHEMA = "weft-learned/3"
-IN_TURN = " in turn"  # ends the words of calls that come around in a cycle (job/records.cc)
-# Words of communicators in the file (src/runtime/adaptive/learnt.cc), those that are shown for
-# them, and why other ways apply there.
+IN_TURN = " in turn"  # ends the text of calls that alternate in a cycle (job/records.cc)
+# The keys describe communicators in the file (src/runtime/adaptive/learnt.cc). The values are the
+# text shown instead, and the reason why other variants apply to such communicators.
 EXPLAINED = {
     ", level kept": (
         ", by shared memory alone",
@@ -45,45 +45,49 @@ EXPLAINED = {
         " tried in a node's memory.",
     ),
 }
-# A way that is so much slower than another one may stay in use; more, where it was faster often.
+# A variant that is slower than another by less than this share may stay in use. It may be slower by
+# more if it was often faster in direct comparison.
 MOST_SLOWER = 0.05
 BY_CHANCE = ", by chance "
-# A result that two ways that are alike have more often, is doubtful: three wins of three are none
-# (src/runtime/job/records.cc).
+# A result is doubtful if two equal variants give it with a higher probability. Three wins of three
+# rounds are not doubtful (src/runtime/job/records.cc).
 MOST_BY_CHANCE = 0.125
 
 
 @dataclass(frozen=True)
 class Way:
-    """A way that was tried."""
+    """A variant that was tried."""
 
-    words: str  # "thread ring"
-    period_us: float  # from one call to the next, on the slowest rank
+    words: str  # text of the variant, such as "thread ring"
+    period_us: float  # time from one call to the next on the slowest rank
 
 
 @dataclass(frozen=True)
 class Site:
     """The results for one call class of a program."""
 
-    version: str  # "weft 0.1.0"
+    version: str  # version of Weft that learnt it, such as "weft 0.1.0"
     machine: str
-    library: str  # "MPICH 5.0.2"
+    library: str  # MPI library, such as "MPICH 5.0.2"
     program: str
-    job: str  # "4 ranks"
-    communicator: str  # "4 ranks on 2 nodes"
-    calls: str  # "allreduce, predefined operator, below 1 MiB"
+    job: str  # size of the job, such as "4 ranks"
+    communicator: str  # description of the communicator, such as "4 ranks on 2 nodes"
+    calls: str  # description of the calls, such as "allreduce, predefined operator, below 1 MiB"
     chosen: Way
-    lost: int  # rounds in which it was not faster than its rival
-    rounds: Optional[int]  # in which both were tried; None: not known
-    tried: tuple[Way, ...]  # the rule's first
-    trials: Optional[int] = None  # calls on trial; None: not known
-    cost_us: Optional[float] = None  # time beyond that of the variant in use
+    lost: int  # number of rounds in which the chosen variant was not faster than its rival
+    rounds: Optional[int]  # number of rounds in which both were tried; None if it is not known
+    tried: tuple[Way, ...]  # tried variants, with the rule's first
+    trials: Optional[int] = None  # number of calls that tried a variant; None if it is not known
+    # time in us that trials cost compared with the variant in use; None if it is not known
+    cost_us: Optional[float] = None
     places: tuple[tuple[str, int], ...] = ()  # module and offset of the first callers on rank 0
-    was_left: bool = False  # its rival, which was clearly slower in all rounds
+    # the chosen variant replaced its rival, which was clearly slower in all rounds
+    was_left: bool = False
 
     def rival(self) -> Optional[Way]:
-        """Returns the variant compared with: native, or the rule's, or the second best, as
-        rival_of() in src/select/tried_variants.cc; the rounds refer to it."""
+        """Returns the variant with which the chosen one was compared: the native one, else the
+        rule's, else the second best. rival_of() in src/select/tried_variants.cc does the same. The
+        numbers of rounds refer to this variant."""
         others = [way for way in self.tried if way.words != self.chosen.words]
         if not others:
             return None
@@ -94,7 +98,7 @@ class Site:
         return rule if rule in others else fastest(others)
 
     def why_unused(self) -> str:
-        """Why no program goes by it here; "": they do."""
+        """Returns why programs do not use the result here; an empty string if they do."""
         if self.version != f"weft {__version__}":
             return f"learnt by {self.version.capitalize()}, and this is {__version__}"
         return "" if self.machine == this_machine() else "learnt on another machine"
@@ -105,17 +109,19 @@ def fastest(ways: Iterable[Way]) -> Way:
 
 
 def library_of(words: str) -> str:
-    """ "MPICH Version:      5.0.2" -> "MPICH 5.0.2"."""
+    """Returns a library's short name: "MPICH 5.0.2" for "MPICH Version: 5.0.2"."""
     return " ".join(words.replace("Version:", "").split())
 
 
 def remarks_of(text: str) -> dict[str, str]:
-    """ "trials=18 cost_ns=1200000", as src/runtime/adaptive/learnt.cc writes it."""
+    """Parses text such as "trials=18 cost_ns=1200000", which src/runtime/adaptive/learnt.cc writes.
+    """
     return dict(word.split("=", 1) for word in text.split(" ") if "=" in word)
 
 
 def places_of(text: str) -> tuple[tuple[str, int], ...]:
-    """ "0x11c9:/home/user/app|0x1200:/home/user/app" -> modules and offsets."""
+    """Parses text such as "0x11c9:/home/user/app|0x1200:/home/user/app" into modules and offsets.
+    """
     pairs = [place.partition(":") for place in text.split("|") if place]
     return tuple((module, int(offset, 16)) for offset, _, module in pairs)
 
@@ -163,7 +169,8 @@ def site_of(line: str) -> Optional[Site]:
 
 
 def read(file: Path, program: Optional[str] = None) -> list[Site]:
-    """The sites of the programs that have `program` in their names, of all if there is none."""
+    """Returns the results for programs whose names contain `program`, or for all programs without
+    it. Raises ResultError if the file is not one of this version's."""
     lines = file.read_text(errors="replace").splitlines()
     if lines and not lines[0].startswith(HEADER):
         raise ResultError(f"{file}: no file in which Weft keeps plans: name another one")
@@ -177,7 +184,7 @@ def read(file: Path, program: Optional[str] = None) -> list[Site]:
 
 
 def named_places(sites: list[Site]) -> dict[tuple[str, int], Frame]:
-    """The innermost frame of each caller, by the files as they are now."""
+    """Returns the innermost frame of each caller, from the program files as they are now."""
     found = resolve(place for site in sites for place in site.places)
     return {place: frames[0] for place, frames in found.items()}
 
@@ -221,7 +228,8 @@ def time_words(us: float) -> str:
 
 
 def chance_of(won: int, rounds: int) -> float:
-    """That of two ways that are alike one wins so many rounds, or more (sign test)."""
+    """Returns the probability that one of two equal variants wins at least so many rounds (sign
+    test)."""
     return sum(comb(rounds, number) for number in range(won, rounds + 1)) / 2**rounds
 
 
@@ -230,7 +238,8 @@ def percent(part: float) -> str:
 
 
 def rounds_words(site: Site, rival: Way) -> str:
-    """ " (in 8 of 9 rounds)"; a doubtful one: " (in 2 of 3 rounds, by chance 50 %)"."""
+    """Returns text such as " (in 8 of 9 rounds)", or for a doubtful result " (in 2 of 3 rounds, by
+    chance 50 %)"."""
     if not site.rounds:
         return ""
     times = rival.period_us / site.chosen.period_us
@@ -251,7 +260,7 @@ def hardly_slower_words(site: Site, other: Way) -> str:
 
 
 def gain_words(site: Site) -> str:
-    """ ", 25 % less time than native (in 8 of 9 rounds)"."""
+    """Returns text such as ", 25 % less time than native (in 8 of 9 rounds)"."""
     words = ", the library's own" if site.chosen.words == "native" else ""
     rival = site.rival()
     if not rival:
@@ -268,7 +277,7 @@ def gain_words(site: Site) -> str:
 
 
 def shown(communicator: str) -> str:
-    """The words for it that are shown."""
+    """Returns the description of a communicator as it is shown."""
     for words, (in_their_place, _) in EXPLAINED.items():
         communicator = communicator.replace(words, in_their_place)
     return communicator
@@ -295,7 +304,7 @@ def show_site(site: Site, named: dict[tuple[str, int], Frame], console: "Console
 
 
 def show(sites: list[Site], console: "Console") -> None:
-    """Site by site, those last that no program goes by here."""
+    """Prints the result for each call class. Those that no program uses here come last."""
     named = named_places(sites)
     ordered = sorted(sites, key=lambda site: (site.why_unused(), site.machine))
     for (why, machine), group in groupby(
@@ -319,7 +328,7 @@ def show(sites: list[Site], console: "Console") -> None:
 
 
 def why_nothing(file: Path, program: Optional[str]) -> str:
-    """Says what is missing, and which commands produce it."""
+    """Returns a sentence that says what is missing, and which commands produce it."""
     again = "weft run --plan-cache plans -- ./app"
     try_it = (
         f"Run it where collectives take time: mpiexec -n 4 {again} on several nodes, or "
@@ -356,7 +365,8 @@ def learned(
     console = Console(markup=False, emoji=False)
     found = cache_file(file)
     try:
-        # Weft makes the file when it has something to keep; one that the user names is there.
+        # Weft creates the file when it has something to store. A file that the user names must
+        # exist.
         sites = read(found, program) if found and (file or found.exists()) else []
     except OSError as error:
         messages.say("weft learned", error)

@@ -1,9 +1,8 @@
-"""`weft plan`: how a persistent collective would be done here, and why.
+"""Shows how a persistent collective would be carried out here, and why (`weft plan`).
 
-Starts a few ranks under Weft that initialise the collective, and shows what Weft's summary says of
-its plans. So the answer is that of the library itself, and what was measured is in the cache for
-the next program.
-"""
+It starts a few ranks under Weft that initialise the collective, and shows the plans in Weft's
+summary. The answer is therefore that of the library itself, and the measurements are cached for the
+next program."""
 
 import os
 import subprocess
@@ -45,10 +44,10 @@ HOW = {"measured": "measured now", "cache": "from the cache", "rule": "by the ru
 
 
 class PlanError(Exception):
-    """The message says what to do."""
+    """Raised if no plan can be shown; the message says what to do."""
 
 
-# ---- What the program and Weft's summary say --------------------------------------------------
+# ---- Output of the program, and Weft's summary -------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A way that was measured."""
+    """An algorithm and its tuning that were measured."""
 
     algorithm: str
     part_bytes: int
@@ -71,7 +70,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Plan:
-    """A way that was chosen, and why."""
+    """The algorithm and the tuning that were chosen, and why."""
 
     call: str
     bytes: int
@@ -90,12 +89,12 @@ class Plan:
 
 @dataclass(frozen=True)
 class Call:
-    """How often a call went which way."""
+    """How often the calls of a function were handled by Weft, or passed to the MPI library."""
 
     call: str
     handled: int
     in_memory: int
-    passed_on: dict[str, int]  # reason -> how often
+    passed_on: dict[str, int]  # number of calls by reason
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ def choice(way: Union[Plan, Candidate]) -> tuple[str, int, int, int]:
     return (way.algorithm, way.part_bytes, way.radix, way.radix_across)
 
 
-# ---- Asking -----------------------------------------------------------------------------------
+# ---- Jobs -------------------------------------------------------------------------------------
 
 
 def command_line(mpi: "mpi_libraries.Implementation", ranks: int, words: list[str]) -> list[str]:
@@ -128,7 +127,8 @@ def command_line(mpi: "mpi_libraries.Implementation", ranks: int, words: list[st
 def initialise(
     mpi: "mpi_libraries.Implementation", ranks: int, weft: list[str], program: list[str]
 ) -> tuple[Measured, Summary]:
-    """Runs a job; returns what the program printed, and Weft's summary."""
+    """Runs a job, and returns what the program printed and Weft's summary. Raises PlanError if it
+    fails."""
     with tempfile.TemporaryDirectory() as directory:
         summary = Path(directory) / "summary.json"
         words = [*weft, f"--summary=json:{summary}", "--", str(mpi.program("plan")), *program]
@@ -151,7 +151,7 @@ def initialise(
         return measured, stored.read(Summary, summary, SUMMARY_SCHEMA)
 
 
-# ---- Showing ----------------------------------------------------------------------------------
+# ---- Output -----------------------------------------------------------------------------------
 
 
 def size_text(count: int) -> str:
@@ -162,7 +162,7 @@ def size_text(count: int) -> str:
 
 
 def tree_text(way: Union[Plan, Candidate]) -> str:
-    """Describes a tree's radices; "" for other algorithms."""
+    """Returns the radices of a tree as text; an empty string for other algorithms."""
     if not way.algorithm.endswith("-tree"):
         return ""
     radices = [way.radix]
@@ -209,10 +209,10 @@ def show_candidates(console: "Console", plan: Plan) -> None:
 
 
 def show_why_none(console: "Console", summary: Summary, size: int) -> None:
-    """Only what is done in a node's memory has a plan."""
+    """Prints why a call has no plan. Only collectives in a node's memory have one."""
     for entry in summary.calls:
         if not entry.call.endswith("_init"):
-            continue  # the program's own
+            continue  # such a call belongs to the test program itself
         name = f"{entry.call}, {size_text(size)}"
         for reason in entry.passed_on:
             console.print(f"{name}: left to {summary.mpi}: {reason}", highlight=False)
@@ -221,7 +221,7 @@ def show_why_none(console: "Console", summary: Summary, size: int) -> None:
 
 
 def to_json(found: list[tuple[Measured, Summary]]) -> dict:
-    """The schema weft-plan/1."""
+    """Returns the plans as a document of the schema weft-plan/1. Times are in microseconds."""
     plans = [
         {"init_us": measured.init_us, **asdict(one)}
         for measured, summary in found

@@ -1,1 +1,1 @@
-"""Cores for communication: where threads run, and how many cores to give them."""
+"""Chooses cores for communication: where threads run, and how many cores to give them."""

@@ -1,4 +1,4 @@
-"""`weft place` and `weft model`: their options."""
+"""Defines the options of `weft place` and `weft model`."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,5 @@
-"""The model's answer as a table, and as a page with the paper's pictures for this node."""
+"""Prints the model's answer as a table, and draws the figures of its paper for this node on a page.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from rich.table import Table
 
 from weft.cores.native import Model, Ranks, Split
 
-AROUND = 6  # numbers of ranks to each side of the one that is shown
-SPLITS = 5  # S = 0 … 4
+AROUND = 6  # numbers of ranks that are shown on each side of the chosen one
+SPLITS = 5  # number of curves on the page, for S = 0 to 4
 CHOSEN = "← this one"
 LIMITS = (
     "The model counts transfers and takes each for equally long: it knows no latency, no caches, no"
@@ -88,7 +89,7 @@ def show(model: Model, out: Path | None) -> None:
 
 
 def lines(model: Model) -> dict:
-    """Returns the page's curves: times over the number of ranks, one line per S."""
+    """Returns the curves of the page: times over the number of ranks, with one line per S."""
     shown = min(SPLITS, max(len(row.splits) for row in model.by_ranks))
 
     def line(split: int, value: Callable[[Split], float]) -> list[float | None]:

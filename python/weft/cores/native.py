@@ -1,4 +1,4 @@
-"""Asks `weft-cores`, the library's own decisions about cores, and reads its answers."""
+"""Runs `weft-cores`, which uses the library's own code to choose cores, and reads its answers."""
 
 from __future__ import annotations
 
@@ -13,24 +13,26 @@ T = TypeVar("T")
 
 
 class CoresError(Exception):
-    """The message says what to do."""
+    """Raised if `weft-cores` gives no answer; the message says what to do."""
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Cores by the CPU that stands for each; `ranks` and `threads` by local rank."""
+    """The cores of a node, each by the number of its first CPU. `ranks` and `threads` give the core
+    of each local rank and of its thread."""
 
     policy: str
     cores: list[int]
-    numa_nodes: list[int]  # NUMA node of each core
+    numa_nodes: list[int]  # number of each core's NUMA node
     ranks: list[int]
     threads: list[int]
-    note: str = ""  # why threads stay beside their ranks
+    note: str = ""  # reason why threads share the cores of their ranks
 
 
 @dataclass(frozen=True)
 class Split:
-    """Times in transfers of the collective's buffer, with S levels on the application's cores."""
+    """Times if S levels of the tree run on the application's cores. The unit is a transfer of the
+    collective's buffer."""
 
     S: int
     total: float
@@ -41,7 +43,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Ranks:
-    """A number of ranks; `total` and what it is made of at the best split S."""
+    """A number of ranks. `total` and its parts are times at the best split S."""
 
     ranks: int
     S: int
@@ -56,7 +58,7 @@ class Ranks:
 
 @dataclass(frozen=True)
 class Model(Ranks):
-    """The number of ranks asked for or the best one, and all others."""
+    """The answer for the requested or the best number of ranks, and those for all other numbers."""
 
     cores: int
     collective: str
@@ -64,7 +66,8 @@ class Model(Ranks):
 
 
 def ask(kind: type[T], words: list[str]) -> tuple[T, str]:
-    """The answer, and its JSON as it came."""
+    """Returns the answer, and its JSON text. Raises CoresError if `weft-cores` is missing or fails.
+    """
     program = installation.native_part("weft-cores")
     if not building.is_there(program):
         raise CoresError(f"{program} is missing; {installation.REMEDY}")

@@ -1,4 +1,4 @@
-"""The picture of a placement: the node's cores with ranks and threads, and how to launch it."""
+"""Shows a placement: the node's cores with ranks and threads, and how to launch such a job."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.text import Text
 from weft.cores.native import Placement
 from weft.data import files
 
-WIDEST = 8  # cells in a row
+WIDEST = 8  # most cells in a row
 CELL, MARGIN = 18, 14  # characters
 LAUNCHERS = (
     ("MPICH", "mpiexec -n {ranks} -bind-to user:{cores}"),
@@ -23,7 +23,7 @@ LAUNCHERS = (
 
 
 def spans(numbers: Sequence[int]) -> str:
-    """`0–2, 5`, and `0, 2, …, 60` of numbers at equal distances."""
+    """Returns numbers as text: `0–2, 5`, or `0, 2, …, 60` if their distances are equal."""
     steps = {b - a for a, b in zip(numbers, numbers[1:])}
     if len(numbers) > 3 and len(steps) == 1 and steps != {1}:
         return f"{numbers[0]}, {numbers[1]}, …, {numbers[-1]}"
@@ -37,7 +37,7 @@ def spans(numbers: Sequence[int]) -> str:
 
 
 def threads_on(placement: Placement) -> dict[int, list[int]]:
-    """The ranks whose threads run on a core."""
+    """Returns the ranks whose threads run on each core."""
     found: dict[int, list[int]] = {}
     for rank, core in enumerate(placement.threads):
         found.setdefault(core, []).append(rank)
@@ -54,7 +54,8 @@ def cell(core: int, rank: int | None, threads: list[int]) -> Text:
 
 
 def picture(placement: Placement, width: int) -> Table:
-    """The cores of each NUMA node in rows of 8, or of as many as `width` characters hold."""
+    """Returns a table of the cores of each NUMA node, in rows of 8, or of fewer if `width`
+    characters hold fewer."""
     in_a_row = next((n for n in (WIDEST, 4, 2) if MARGIN + n * CELL <= width), 1)
     table = Table(box=None, padding=(0, 3, 0, 0), show_header=False)
     table.add_column("", style="dim", no_wrap=True)
@@ -92,7 +93,8 @@ text { font: 12px system-ui, sans-serif; fill: #1f2328 }
 
 
 def carried(core: int, rank: int | None, threads: list[int]) -> list[str]:
-    """The lines of a core's box: its number, its rank, and the ranks whose threads run there."""
+    """Returns the lines of text in a core's box: its number, its rank, and the ranks whose threads
+    run there."""
     lines = [f"core {core}"]
     lines += [f"rank {rank}"] if rank is not None else []
     lines += [f"threads of {spans(threads)}"] if threads and threads != [rank] else []
@@ -101,7 +103,7 @@ def carried(core: int, rank: int | None, threads: list[int]) -> list[str]:
 
 
 def drawing(placement: Placement) -> str:
-    """The node as an SVG: a box for each core, in rows of 8 for each NUMA node."""
+    """Returns an SVG of the node: a box for each core, in rows of 8 for each NUMA node."""
     from weft.report.svg import said, tag
 
     rank_of = {core: rank for rank, core in enumerate(placement.ranks)}

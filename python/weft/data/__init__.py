@@ -1,1 +1,2 @@
-"""Files that Weft writes and reads: whole files, JSON with a schema, and kept plans."""
+"""Reads and writes files: files that are written as a whole, JSON with a schema, and stored plans.
+"""

@@ -1,9 +1,8 @@
-"""Files that Weft writes for the user: each is there with all that belongs in it, or not at all.
+"""Writes files for the user so that a file is either complete or absent.
 
-Why: a disk may be full, and a reader must not take the first part of a file for all of it. The
-native parts do the same (src/base/whole_file.h). Missing folders are not made: their names may be
-misspelt.
-"""
+A disk may be full, and a reader must not take the first part of a file for all of it. The native
+parts do the same (src/base/whole_file.h). Missing folders are not created, since their names may be
+misspelt."""
 
 from __future__ import annotations
 
@@ -17,10 +16,11 @@ from typing import Any, TextIO
 
 @contextlib.contextmanager
 def whole(path: Path, **how: Any) -> Iterator[TextIO]:
-    """A file to write, under another name until its end; OSError names the place. how: of open().
+    """Yields a file for writing, which gets its name when it is complete. `how` is passed to
+    open().
 
-    What is no regular file, such as /dev/stdout, is written where it is.
-    """
+    A path that is no regular file, such as /dev/stdout, is written directly. Raises OSError with
+    the path."""
     place = path.resolve()
     part = place.with_name(f"{place.name}.{os.getpid()}.part")
     try:
@@ -54,13 +54,14 @@ def write_text(path: Path, text: str, **how: Any) -> None:
 
 
 def make_own_folder(path: Path, usual: Path) -> None:
-    """That of a page that lies where Weft puts it unless the user says otherwise."""
+    """Creates the folder of an output file if the file has its default path."""
     if path == usual:
         path.parent.mkdir(exist_ok=True)
 
 
 def try_to_write(path: Path) -> None:
-    """OSError if a file could not be written there, before anything is measured for it."""
+    """Raises OSError if no file could be written to the path. Called before a measurement, so that
+    its result is not lost."""
     was_there = path.exists()
     path.open("a").close()
     if not was_there:

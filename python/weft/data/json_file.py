@@ -1,8 +1,7 @@
-"""`--json FILE` of the commands: where the JSON goes, and `-`, which is standard output.
+"""Handles the option `--json FILE` of the commands, where `-` means standard output.
 
-Why `-` is set aside first: what a command says to people, and what the programs print that it runs,
-goes to standard error then, so that whoever reads the JSON reads nothing else.
-"""
+With `-`, standard output is redirected to standard error first. Other output of the command, and of
+the programs that it runs, then does not mix with the JSON."""
 
 import json
 import os
@@ -13,7 +12,8 @@ from typing import Any, Optional
 STANDARD_OUTPUT = Path("-")
 # These commands write their JSON to standard output if no file is named.
 MAY_STAND_ALONE = ("info", "place", "model", "sim", "reproduce")
-kept: Optional[int] = None  # the descriptor that standard output had
+# duplicate of the original standard output; None if it is not redirected
+kept: Optional[int] = None
 
 
 def option(
@@ -33,7 +33,8 @@ def option(
 
 
 def taken(path: Optional[Path]) -> Optional[Path]:
-    """Called as soon as the option is read."""
+    """Redirects standard output if the option's value is `-`. Called as soon as the option is
+    parsed. Returns the path."""
     global kept
     if path == STANDARD_OUTPUT and kept is None:
         kept = os.dup(1)
@@ -42,12 +43,12 @@ def taken(path: Optional[Path]) -> Optional[Path]:
 
 
 def is_alone(path: Optional[Path]) -> bool:
-    """Nothing but the JSON is asked for."""
+    """Returns whether the JSON goes to standard output, and nothing else should."""
     return path == STANDARD_OUTPUT
 
 
 def write(path: Path, document: Any) -> None:
-    """OSError says what cannot be written."""
+    """Writes the document to the path. Raises OSError if that fails."""
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     if path != STANDARD_OUTPUT:
         from weft.data import files
@@ -59,7 +60,7 @@ def write(path: Path, document: Any) -> None:
 
 
 def with_values(words: list[str]) -> list[str]:
-    """The command line with `-` behind an option that stands alone: words of options come next."""
+    """Returns the command line with `-` added behind each `--json` that has no value."""
     if not words or words[0] not in MAY_STAND_ALONE:
         return words
     found = []

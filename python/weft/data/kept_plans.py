@@ -1,8 +1,8 @@
-"""The file in which Weft keeps plans: where it lies, and on which machine its lines hold.
+"""Finds the file in which Weft stores plans, and describes the machine on which its lines are
+valid.
 
-It is named by src/base/config.cc, read and written by src/select/plan_cache.cc; src/topo/machine.cc
-has the words for a machine.
-"""
+src/base/config.cc chooses the file's name, src/select/plan_cache.cc reads and writes the file, and
+src/topo/machine.cc has the same description of a machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEVICES = Path("/sys/devices/system")
 
 
 def cache_file(named: Path | str | None = None) -> Path | None:
-    """None: nothing is kept."""
+    """Returns the path of the file; None if plans are not stored."""
     name = os.environ.get("WEFT_PLAN_CACHE") if named is None else str(named)
     if name is not None:
         return None if name in ("", "none") else Path(name)
@@ -34,7 +34,8 @@ def first_line(file: Path) -> str:
 
 
 def processor() -> str:
-    """The beginning of a machine's words."""
+    """Returns the processor's model and number of CPUs, with which the description of a machine
+    begins."""
     text = CPUINFO.read_text() if CPUINFO.exists() else ""
 
     def field(name: str) -> str:

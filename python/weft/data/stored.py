@@ -1,8 +1,8 @@
-"""Reads what Weft's programs and commands have written, checked by pydantic against a dataclass.
+"""Reads files that Weft's programs and commands have written. pydantic checks them against a
+dataclass.
 
-Why one place: whoever reads a damaged file is told the file, the field and what it should be, in
-one sentence. Fields that a newer Weft may have added are left out.
-"""
+The error for a damaged file is one sentence that names the file, the field, and what it should be.
+Fields that a newer version of Weft may have added are ignored."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
 T = TypeVar("T")
-Schemas = Union[str, Sequence[str]]  # the newest first; the others are older ones
-MOST_CHARACTERS = 40  # characters of a wrong value that are quoted
+Schemas = Union[str, Sequence[str]]  # names of schemas, the newest first
+MOST_CHARACTERS = 40  # most characters that are quoted of a wrong value
 
 
 class ResultError(Exception):
-    """A file that cannot be used; the message says where it is wrong."""
+    """Raised for a file that cannot be used; the message says where it is wrong."""
 
 
 def head(
@@ -35,11 +35,10 @@ def head(
     mpi: str = "",
     ranks: int | list[int] | None = None,
 ) -> dict[str, Any]:
-    """What every result in JSON begins with, so that it can be read far from where it was made.
+    """Returns the fields with which every JSON result begins, and which say how it was made.
 
-    mpi: the MPI libraries. headline: the figures of the sentence that the command begins with.
-    The summary of `weft run` begins in the same way (src/runtime/job/summary.cc).
-    """
+    `mpi` names the MPI libraries. `headline` has the figures of the command's first sentence. The
+    summary of `weft run` begins in the same way (src/runtime/job/summary.cc)."""
     return {
         "schema": schema,
         "weft": __version__,
@@ -54,17 +53,16 @@ def head(
 
 @cache
 def adapter(kind: Any) -> TypeAdapter:
-    # Loaded here: commands that read no file start without it.
+    # pydantic is imported here, so that commands which read no file start without it.
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)
 
 
 def parse(kind: type[T], text: str | bytes, where: str, schema: Schemas = "") -> T:
-    """A dataclass from JSON text, of the given schema or of one of several.
+    """Returns a dataclass from JSON text of the given schema, or of one of several.
 
-    `where` begins the error's sentence.
-    """
+    Raises ResultError if the text does not fit. `where` begins the error's message."""
     from pydantic import ValidationError
 
     try:
@@ -97,7 +95,7 @@ def read(kind: type[T], path: Path, schema: Schemas = "") -> T:
 
 
 def schema_of(path: Path) -> str | None:
-    """Which schema a file says it has; None if it says nothing, or is no JSON at all."""
+    """Returns the schema that a file names; None if it names none or is no JSON."""
     from pydantic import ValidationError
 
     try:
@@ -114,7 +112,7 @@ def contents(path: Path) -> bytes:
 
 
 def sentence(error: ValidationError) -> str:
-    """The first thing that is wrong, and how many more are."""
+    """Returns a sentence about the first mistake, with the number of further mistakes."""
     first, *others = error.errors(include_url=False)
     field = place(first["loc"])
     if first["type"] == "missing":
@@ -129,7 +127,7 @@ def sentence(error: ValidationError) -> str:
 
 
 def place(parts: tuple[str | int, ...]) -> str:
-    """`points[0].ranks`."""
+    """Returns the path of a field as text, such as `points[0].ranks`."""
     text = ""
     for part in parts:
         text += f"[{part}]" if isinstance(part, int) else f".{part}"

@@ -1,1 +1,1 @@
-"""`weft demo`: one unmodified MPI program without and with Weft, until the gain is clear."""
+"""Runs an unmodified MPI program without and with Weft until the gain is clear (`weft demo`)."""

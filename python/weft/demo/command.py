@@ -1,4 +1,4 @@
-"""`weft demo`: its options."""
+"""Defines the options of `weft demo`."""
 
 from pathlib import Path
 from typing import Annotated, Optional
@@ -27,7 +27,7 @@ def demo(
     json: Annotated[Optional[Path], json_file.option("Also write the figures as JSON.")] = None,
 ) -> None:
     """Run one unmodified MPI program without and with Weft, and show the difference."""
-    # Loaded here: the other commands start without it.
+    # The module is imported here, so that other commands start without it.
     from weft.demo import show
 
     raise typer.Exit(show.run(mpi, time_budget, out, json))

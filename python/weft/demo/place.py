@@ -18,7 +18,7 @@ RATE = "200mbit"
 
 
 class DemoError(Exception):
-    """The message says what to do."""
+    """Raised if the demo cannot run; the message says what to do."""
 
 
 class Place(Protocol):
@@ -30,7 +30,8 @@ class Place(Protocol):
     is_lab: bool
 
     def run(self, command: list[str], limit_s: float) -> tuple[int, str]:
-        """The exit status and everything the job said; subprocess.TimeoutExpired."""
+        """Runs the command, and returns its exit status and its output. Raises
+        subprocess.TimeoutExpired after the limit."""
 
 
 @dataclass
@@ -57,7 +58,7 @@ class SharedMemory:
         "shared memory of this machine: the cores themselves move the data, so there is little that"
         " could be hidden"
     )
-    size: str = "16MiB"  # 2 MiB take less than a millisecond
+    size: str = "16MiB"  # an allreduce of 2 MiB would take less than a millisecond
     is_lab: bool = False
 
     def run(self, command: list[str], limit_s: float) -> tuple[int, str]:
@@ -74,7 +75,7 @@ class SharedMemory:
 
 @contextlib.contextmanager
 def open_place(mpi: mpi_libraries.Implementation, warn: Callable[[str], None]) -> Iterator[Place]:
-    """The lab, or shared memory with a warning where this machine does not permit a lab."""
+    """Yields the lab, or shared memory, with a warning, if this machine does not permit a lab."""
     with contextlib.ExitStack() as stack:
         try:
             lab = Lab(nodes=RANKS, rate=RATE, mpi=mpi)

@@ -1,8 +1,7 @@
-"""Measures until the gain is clear: rounds of short jobs, without Weft and with it in turn.
+"""Measures until the gain is clear, in rounds of short jobs that alternate without and with Weft.
 
-Why rounds: a busy minute hits both kinds of job alike, and after each round the confidence
-intervals say whether another one is needed (docs/benchmarking.md).
-"""
+Other load on the machine then affects both kinds of jobs alike. After each round the confidence
+intervals decide whether another one is needed (docs/benchmarking.md)."""
 
 from __future__ import annotations
 
@@ -21,11 +20,11 @@ from weft.system import installation, mpi_libraries
 COLLECTIVES = ("allreduce", "alltoall", "bcast")
 ENGINES = ("native", "function", "thread", "tcc", "assist")
 REPETITIONS = 3  # repetitions in a job; few, so that both kinds of job alternate often
-# Blocking calls are measured in batches; they show what Weft wins in shared memory.
+# Blocking calls are measured in batches. They show the gain of Weft in shared memory.
 CALLS = (("allreduce", "64KiB"), ("allreduce", "1MiB"))
 BATCHES, BATCH = 9, 50
 LEAST_JOB_SECONDS = 10.0
-EXPECTED_ROUND_SECONDS = 10.0  # until the first one has been timed
+EXPECTED_ROUND_SECONDS = 10.0  # assumed duration of a round until the first one has been measured
 
 
 @dataclass
@@ -35,7 +34,8 @@ class Subject:
     collective: str
     size: str
     blocking: bool = False
-    without: list = field(default_factory=list)  # contains Job, or CallJob if blocking
+    # measured jobs without Weft; they are Job, or CallJob for a blocking call
+    without: list = field(default_factory=list)
     weft: list = field(default_factory=list)
     round_s: float = EXPECTED_ROUND_SECONDS  # duration of the longest round
 
@@ -61,13 +61,14 @@ class Subject:
 
     @property
     def order(self) -> tuple[bool, bool]:
-        """With Weft or without first: they change places, so that a drift favours neither."""
+        """Returns whether each of a round's two jobs runs with Weft. The order alternates, so that
+        a drift favours neither."""
         return (False, True) if self.rounds % 2 == 0 else (True, False)
 
 
 @dataclass
 class State:
-    """The progress shown at the terminal."""
+    """The progress that is shown in the terminal."""
 
     subject: Subject
     with_weft: bool
@@ -76,7 +77,7 @@ class State:
 
 
 class Rounds:
-    """The measurement: each collective in turn, then again those that are not decided yet."""
+    """The measurement: all collectives in turn, and then again those that are undecided."""
 
     def __init__(
         self,
@@ -101,7 +102,7 @@ class Rounds:
         return self.seconds - (self.clock() - self.begin)
 
     def measure(self) -> Iterator[Subject]:
-        """Yields a subject whenever more is known of it."""
+        """Yields a subject whenever a round of it has been measured."""
         for place, subject in enumerate(self.subjects):
             until_s = self.left_s - self.left_s / (len(self.subjects) - place)
             while self.go_on(subject, until_s):
@@ -113,7 +114,8 @@ class Rounds:
             yield subject
 
     def go_on(self, subject: Subject, until_s: float) -> bool:
-        """Not decided, and another round ends before only `until_s` are left."""
+        """Returns whether the subject is undecided and another round would end while more than
+        `until_s` are left."""
         if subject.decided:
             return False
         first = subject.rounds == 0 and self.left_s > LEAST_JOB_SECONDS
@@ -129,7 +131,8 @@ class Rounds:
         subject.round_s = max(took_s, subject.round_s) if subject.rounds > 1 else took_s
 
     def job(self, subject: Subject, with_weft: bool) -> Job | CallJob:
-        """Runs a job; all but the first do the same work as the first one."""
+        """Runs a job. All jobs of a subject do the same work as its first one. Raises DemoError if
+        the job fails."""
         with tempfile.TemporaryDirectory() as directory:
             answer = Path(directory) / "overlap.json"
             command = self.command(subject, with_weft, answer)
@@ -144,7 +147,8 @@ class Rounds:
             return (overlap.read_calls if subject.blocking else overlap.read)(answer)
 
     def command(self, subject: Subject, with_weft: bool, answer: Path) -> list[str]:
-        # The engines are hints; where none is named, Weft may leave the whole job alone.
+        # The engines are given as hints. An engine must be named all the same: without one Weft may
+        # leave the whole job to the library.
         engine = "auto" if subject.blocking else "thread"
         front = [str(installation.weft_command()), "run", "--engine", engine, "--"]
         words = [*(front if with_weft else []), str(self.mpi.program("overlap"))]

@@ -1,4 +1,5 @@
-"""The demo at the terminal: progress, a sentence per collective, the table, what to try next."""
+"""Prints the demo in the terminal: progress, a sentence per collective, the table, and what to try
+next."""
 
 from __future__ import annotations
 
@@ -29,11 +30,12 @@ from weft.terminal import messages
 
 
 def run(mpi: str | None, time_budget: str, out: Path, json: Path | None = None) -> int:
-    """The whole demo; the exit status."""
+    """Runs the whole demo, and returns its exit status."""
     console = Console()
     try:
         seconds = settings.seconds("--time-budget", time_budget)
-        files.make_own_folder(out, typed.PAGE)  # rather now than behind the measurement
+        # a missing folder should be noticed before the measurement
+        files.make_own_folder(out, typed.PAGE)
         files.try_to_write(out)
         library = choose(mpi)
 
@@ -76,7 +78,8 @@ def run(mpi: str | None, time_budget: str, out: Path, json: Path | None = None) 
 
 
 def choose(name: str | None) -> mpi_libraries.Implementation:
-    """The MPI library asked for, or the first that is here; DemoError if it cannot run the demo."""
+    """Returns the requested MPI library, or else the first that is installed. Raises DemoError if
+    it cannot run the demo."""
     library = mpi_libraries.chosen(name)
     program = library.program("overlap")
     if not program.exists():
@@ -87,7 +90,7 @@ def choose(name: str | None) -> mpi_libraries.Implementation:
 def to_json(
     found: Sequence[Comparison | CallComparison], network: str, is_lab: bool
 ) -> dict[str, Any]:
-    """The schema weft-demo/1."""
+    """Returns the results as a document of the schema weft-demo/1."""
     headline = {
         one.call: {"times_as_fast": one.gain.median, "finding": one.finding} for one in found
     }
@@ -99,11 +102,11 @@ def to_json(
     }
 
 
-# ---- While it measures ------------------------------------------------------------------------
+# ---- Output during the measurement ------------------------------------------------------------
 
 
 class Display:
-    """The line that changes, and the sentences that stay."""
+    """The line that changes with the progress, and the sentences above it, which stay."""
 
     def __init__(self, console: Console, seconds: float) -> None:
         self.console = console
@@ -116,8 +119,8 @@ class Display:
             transient=True,
         )
         self.task = self.bar.add_task("", total=seconds, left="")
-        self.begun: set[str] = set()  # collectives of which something has been said
-        self.told: set[str] = set()  # and all
+        self.begun: set[str] = set()  # collectives of which a first figure was printed
+        self.told: set[str] = set()  # collectives whose final sentence was printed
 
     def tell(self, state: State) -> None:
         how = "with Weft" if state.with_weft else "without Weft"
@@ -129,7 +132,8 @@ class Display:
             self.console.print(f"{text}; {left}", markup=False, highlight=False, soft_wrap=True)
 
     def known(self, subject: Subject) -> None:
-        """Something of a collective as soon as it can be said, and its sentence once decided."""
+        """Prints a collective's first figure as soon as it is certain, and its sentence once it is
+        decided."""
         found, name = subject.comparison, subject.name
         if subject.decided and name not in self.told:
             self.told.add(name)
@@ -165,7 +169,7 @@ def measure(console: Console, rounds: Rounds) -> list[Comparison | CallCompariso
     return [comparison for comparison in found if comparison]
 
 
-# ---- At the end -------------------------------------------------------------------------------
+# ---- Output at the end ------------------------------------------------------------------------
 
 
 def table(comparisons: Sequence[Comparison]) -> Table:
@@ -206,7 +210,8 @@ def cells(row: overlap.Row) -> list[str]:
 def advice(
     found: Sequence[Comparison | CallComparison], mpi: mpi_libraries.Implementation, is_lab: bool
 ) -> str:
-    """Three commands to try on one's own program, as they would be typed here."""
+    """Returns three commands that users may try on their own programs, as they would be typed here.
+    """
     weft, launcher = typed.weft(), typed.program(mpi.mpiexec)
     start = f"{launcher} -n {RANKS} {weft} run"
     commands = [

@@ -1,4 +1,5 @@
-"""The words that a user types for the programs that the demo names, and for its page."""
+"""Returns words of commands as the user would type them, for the demo's programs and for its page.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ PAGE = Path("out/demo.html")
 
 
 def program(path: Path) -> str:
-    """The program's name where PATH finds it, else its path."""
+    """Returns the program's name if it is found in PATH, or else its path."""
     found = shutil.which(path.name)
     if found and Path(found).resolve() == path.resolve():
         return path.name

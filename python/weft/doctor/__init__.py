@@ -1,1 +1,2 @@
-"""`weft doctor`: whether each part of the set-up works, and the fix for what does not."""
+"""Checks whether each part of the set-up works, and names the fix if it does not (`weft doctor`).
+"""

@@ -1,4 +1,5 @@
-"""`weft doctor`: tests each part of the set-up by using it, and names the fix for what is wrong."""
+"""Tests each part of the set-up by using it, and names the fix for what is wrong (`weft doctor`).
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ from weft.system.probe import NotBuilt, ProbeError, run_probe
 SHM = Path("/dev/shm")
 SHM_NEEDED_BYTES = 64 << 20
 SYSCTL = Path("/proc/sys")
-# Settings of the kernel's that refuse namespaces to users: name, the value that does, a better one.
+# These kernel settings deny namespaces to unprivileged users. Each has its name, the value that
+# denies, and a better one.
 USER_NAMESPACES = (
     ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
     ("kernel.unprivileged_userns_clone", "0", "1"),
@@ -44,10 +46,12 @@ LEFTOVERS = {
 @dataclass
 class Finding:
     what: str
-    good: bool | None  # None: not here, or not permitted, which takes nothing from what is
+    # None if the part is absent or not permitted and nothing else is impaired by that
+    good: bool | None
     note: str = ""
-    fix: str = ""  # a command, or what to do; only when not good
-    mend: Callable[[], None] | None = None  # carries the fix out; None: by hand only
+    fix: str = ""  # a command, or what to do; empty if the finding is good
+    # function that carries out the fix; None if only the user can
+    mend: Callable[[], None] | None = None
 
 
 def examine() -> list[Finding]:
@@ -87,7 +91,7 @@ def check_command() -> Finding:
 
 
 def check_site_file() -> Finding:
-    """`weft run` reads the file before each program, and says what is wrong with it."""
+    """Checks the site file, which `weft run` reads before each program, by its message about it."""
     file = installation.site_file()
     command = [installation.weft_command(), "run", "--", "true"]
     try:
@@ -102,7 +106,8 @@ def check_site_file() -> Finding:
 
 
 def by_make(command: str) -> tuple[str, Callable[[], None] | None]:
-    """A fix that is a target of the source tree's Makefile, and its mend."""
+    """Returns a fix by a target of the source tree's Makefile, and the function that runs it. The
+    function is None in an installation."""
     words = command.split()
     if not installation.SOURCE or words[0] != "make":
         return command, None
@@ -121,7 +126,7 @@ def check_library(family: str, wanted: bool) -> Finding:
         note = f"there is no libweft-{family}.so"
         return Finding(what, False if wanted else None, note, *by_make(fix))
     pid = os.fork()
-    if pid == 0:  # in a process of its own: loading may change the process
+    if pid == 0:  # loading a library may change the process, so that a child process does it
         try:
             ctypes.CDLL(str(path))
             os._exit(0)
@@ -167,7 +172,7 @@ def fix_of_mpi(mpi: Implementation) -> str:
 
 
 def check_ranks(mpi: Implementation) -> Finding:
-    """Whether Weft is in them when `weft run` stands before the program."""
+    """Checks whether Weft is loaded into the ranks if `weft run` stands before the program."""
     what = f"weft run gets into the ranks of {mpi.name} ({mpi.where})"
     fix = "weft run --verbose -- PROGRAM says what it finds"
     try:
@@ -186,7 +191,7 @@ def check_found_by_loader(mpi: Implementation) -> Finding:
 
 
 def check_fortran(found: list[Implementation]) -> Iterator[Finding]:
-    """The embedded libraries are made for programs in C."""
+    """Reports that the embedded MPI libraries have no compiler wrapper for Fortran."""
     bare = [mpi for mpi in found if mpi.where == "embedded"]
     if not bare or any((mpi.prefix / "bin" / "mpifort").exists() for mpi in found):
         return
@@ -198,13 +203,13 @@ def check_fortran(found: list[Implementation]) -> Iterator[Finding]:
 
 
 def of_sanitizers() -> Finding:
-    """Says that sanitizers' runtimes, which must be loaded first, are handled."""
+    """Reports that the runtime libraries of sanitizers, which must be loaded first, are handled."""
     note = "weft run loads the runtime that they need (libasan, liblsan, libtsan) before Weft"
     return Finding("programs built with a sanitizer", True, note)
 
 
 def check_lab() -> Finding:
-    """Without one, jobs run where the machine lets them."""
+    """Checks the lab. Without one, jobs run as plain processes of this machine."""
     what = "lab (namespaces and links)"
     try:
         why = lab_problem()
@@ -255,7 +260,8 @@ def check_shm_space() -> Finding:
 
 
 def check_locked_memory() -> Finding:
-    """Memory that a network's device reads itself has to be locked."""
+    """Checks the limit of locked memory, since memory that a network device accesses directly must
+    be locked."""
     what = "memory that may be locked (ulimit -l)"
     limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
     devices = offload.network_devices()
@@ -269,7 +275,8 @@ def check_locked_memory() -> Finding:
 
 
 def check_addresses() -> Finding:
-    """The shared heap reserves addresses for all memory of the machine."""
+    """Checks the limit of addresses, since the shared heap reserves addresses for all memory of the
+    machine."""
     what = "addresses (ulimit -v)"
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit == resource.RLIM_INFINITY:
@@ -279,7 +286,8 @@ def check_addresses() -> Finding:
 
 
 def check_xpmem() -> Finding:
-    """A machine without the module lacks nothing; one where it cannot be used does."""
+    """Checks XPMEM. A machine without the kernel module is all right, but one where it cannot be
+    used is not."""
     what = "XPMEM"
     if not xpmem.DEVICE.exists():
         return Finding(what, None, f"there is no {xpmem.DEVICE}: private buffers are copied")
@@ -288,7 +296,8 @@ def check_xpmem() -> Finding:
 
 
 def check_gpu() -> Finding:
-    """A machine without a GPU lacks nothing; one whose GPU cannot be used does."""
+    """Checks the GPU. A machine without one is all right, but one whose GPU cannot be used is not.
+    """
     found = gpu.facts()
     words = gpu.in_words(found)
     if found["problem"] == "no GPU here":
@@ -314,7 +323,7 @@ COLOURS = {True: "green", False: "red", None: "dim"}
 
 
 def mended(finding: Finding) -> bool:
-    """Carries out the fix of a finding that is bad, and says whether it could."""
+    """Carries out the fix of a bad finding, and returns whether there was one to carry out."""
     if finding.good is not False or not finding.mend:
         return False
     finding.mend()
@@ -322,7 +331,7 @@ def mended(finding: Finding) -> bool:
 
 
 def report(results: list[Finding]) -> int:
-    """Prints the findings; 1 if something is wrong."""
+    """Prints the findings, and returns the exit status: 1 if something is wrong."""
     console = Console()
     for finding in results:
         mark = f"[{COLOURS[finding.good]}]{STATES[finding.good]:7}[/]"
@@ -339,7 +348,8 @@ def report(results: list[Finding]) -> int:
 
 
 def to_json(results: list[Finding]) -> dict[str, Any]:
-    """The schema weft-doctor/2; in weft-doctor/1 what is missing has the state "none"."""
+    """Returns the findings as a document of the schema weft-doctor/2. In weft-doctor/1 an absent
+    part had the state "none"."""
     found = [
         {"what": one.what, "state": STATES[one.good], "note": one.note, "fix": one.fix}
         for one in results
@@ -351,7 +361,8 @@ def to_json(results: list[Finding]) -> dict[str, Any]:
 
 
 def fix() -> list[Finding]:
-    """Mends what it can, says what it did, and examines everything again."""
+    """Carries out all fixes that it can, prints them, and returns the findings of a new
+    examination."""
     for finding in examine():
         if mended(finding):
             print(f"mended {finding.what}: {finding.note}")

@@ -1,5 +1,6 @@
-"""Finds and removes what killed MPI jobs have left on this machine. Only items of this user that no
-running process uses are listed."""
+"""Finds and removes files and segments that killed MPI jobs have left on this machine.
+
+Only items of this user that no running process uses are listed."""
 
 from __future__ import annotations
 
@@ -16,10 +17,11 @@ from pathlib import Path
 
 SHM = Path("/dev/shm")
 SEGMENTS = Path("/proc/sysvipc/shm")
-# Names of the files that MPI libraries and UCX make in /dev/shm.
+# Files of MPI libraries, UCX and Weft in /dev/shm have these names.
 LEFTOVER = re.compile(r"^(mpich_sh|Intel_MPI|vader_segment|sm_segment|psm|impi_shm|weft|ucx_)")
 IPC_RMID = 0
-SECONDS_OF_A_START = 60  # a job that starts may not have mapped its files yet
+# a starting job may not have mapped its files yet, so that younger files are left alone
+SECONDS_OF_A_START = 60
 
 
 @dataclass
@@ -28,7 +30,7 @@ class Leftovers:
 
     where: str
     paths: list[Path] = field(default_factory=list)
-    segments: list[int] = field(default_factory=list)  # System V ids
+    segments: list[int] = field(default_factory=list)  # identifiers of System V segments
     bytes: int = 0
 
     @property
@@ -36,7 +38,7 @@ class Leftovers:
         return len(self.paths) + len(self.segments)
 
     def in_words(self) -> str:
-        """ "2 of jobs that were killed, 4 MiB"."""
+        """Returns text such as "2 of jobs that were killed, 4 MiB"."""
         size = f", {self.bytes / (1 << 20):.3g} MiB" if self.bytes else ""
         return f"{self.count} of jobs that were killed{size}"
 
@@ -66,7 +68,8 @@ def in_shared_memory() -> Leftovers:
 
 
 def of_launchers() -> Leftovers:
-    """Open MPI's mpiexec does not start where one that was killed had the same process id."""
+    """Returns session folders of ended launchers. Open MPI's mpiexec does not start if a killed one
+    had the same process id."""
     directory = Path(tempfile.gettempdir())
     named = ((path, re.fullmatch(r"ompi\.(\d+)", path.name)) for path in own_files(directory))
     dead = (path for path, pid in named if pid and not Path("/proc", pid[1]).exists())
@@ -74,7 +77,8 @@ def of_launchers() -> Leftovers:
 
 
 def of_system_v() -> Leftovers:
-    """Segments to which nobody is attached and whose maker has ended: UCX makes such ones."""
+    """Returns the System V segments to which no process is attached and whose creator has ended.
+    UCX leaves such segments."""
     found = Leftovers("System V memory")
     try:
         head, *rows = SEGMENTS.read_text().splitlines()
@@ -90,7 +94,7 @@ def of_system_v() -> Leftovers:
 
 
 def own_files(directory: Path) -> Iterator[Path]:
-    """Nobody can remove those of other users."""
+    """Yields the user's own files in a folder. Files of other users cannot be removed."""
     if not directory.is_dir():
         return
     for path in directory.iterdir():
@@ -100,7 +104,7 @@ def own_files(directory: Path) -> Iterator[Path]:
 
 
 def mapped_files() -> set[str]:
-    """Files below /dev/shm that a running process has mapped."""
+    """Returns the files below /dev/shm that a running process has mapped."""
     mapped: set[str] = set()
     for path in Path("/proc").glob("[0-9]*/maps"):
         try:

@@ -1,7 +1,7 @@
-"""The lab: MPI ranks in network namespaces, joined by links of a chosen rate, on one machine.
+"""The lab runs MPI ranks in network namespaces of one machine, which are joined by links of a
+chosen rate.
 
-Why: overlap shows only where communication takes time that no core has to work for.
-"""
+Overlap is visible only if communication takes time without using a core, as on such links."""
 
 from weft.lab.lab import Lab, LabError, LabResult, LabUnavailable, lab_problem
 

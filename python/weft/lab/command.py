@@ -1,4 +1,4 @@
-"""`weft lab run`: one job in a lab of its own."""
+"""Runs one job in a lab of its own (`weft lab run`)."""
 
 import shlex
 import shutil
@@ -105,7 +105,8 @@ def run(
 
 
 def as_typed(command: list[str]) -> dict[str, str]:
-    """The job without Weft, as its summary names it to the user (src/base/started.h)."""
+    """Returns the environment variable by which Weft's summary shows the user's command without
+    Weft (src/base/started.h)."""
     words = command
     if Path(command[0]).name == "weft" and command[1:2] == ["run"]:
         if "--" not in command:

@@ -1,8 +1,8 @@
 """The lab's first process, inside its namespaces: builds the network, starts jobs, counts bytes.
 
-Why a process 1: when it ends, for whatever reason, the kernel ends every process of the lab, and
-with them go the namespaces, links and files. It ends when its creator does (end of the socket).
-"""
+It is process 1 of a PID namespace. When it ends, for whatever reason, the kernel ends every process
+of the lab and removes its namespaces, links and files. It ends when its creator does, by the end of
+the socket."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ from weft.lab.plan import LAUNCH_ADDRESS, LAUNCH_HOST, SWITCH, Plan
 from weft.system import installation
 
 NEWNS, NEWUTS, NEWIPC, NEWNET = 0x00020000, 0x04000000, 0x08000000, 0x40000000
-PRIVATE = Path("/dev/shm/weft-lab")  # hosts, the shell and its table of nodes
+# folder of the hosts file, and of the remote shell with its table of nodes
+PRIVATE = Path("/dev/shm/weft-lab")
 LATENCY = "80ms"
 START_SECONDS = 3
-# The receiving side's queue never drops: congestion delays there, as on a real switch.
+# The receiver's queue is long enough never to drop packets. Congestion causes delay there, as on a
+# real switch.
 RECEIVE_QUEUE = "32mb"
 
 SHELL = """#!/bin/sh
@@ -71,21 +73,24 @@ def shape(device: str, plan: Plan, queue: str) -> str:
 
 
 def disable_ipv6() -> None:
-    # Its neighbour discovery would be counted; a kernel without it has no such file.
+    # IPv6 is disabled, since its neighbour discovery would be counted. A kernel without IPv6 has no
+    # such file.
     with contextlib.suppress(OSError):
         Path("/proc/sys/net/ipv6/conf/all/disable_ipv6").write_text("1")
         Path("/proc/sys/net/ipv6/conf/default/disable_ipv6").write_text("1")
 
 
 def be_node(number: int, plan: Plan, created: int, linked: int) -> None:
-    """A node's own process: makes its namespaces, then holds them until the lab ends."""
+    """Runs a node's own process: creates the node's namespaces, and keeps them until the lab ends.
+    """
     check(libc.unshare(NEWNS | NEWUTS | NEWIPC | NEWNET), "namespaces of a node")
     socket.sethostname(plan.hosts[number])
     private = os.open(PRIVATE, os.O_PATH)
     mount("weft", "/dev/shm", "tmpfs")
     PRIVATE.mkdir()
     mount(f"/proc/self/fd/{private}", str(PRIVATE), None, bind=True)
-    with contextlib.suppress(OSError):  # so that /sys/class/net shows this node's interfaces
+    # a new mount of /sys shows this node's interfaces in /sys/class/net
+    with contextlib.suppress(OSError):
         mount("weft", "/sys", "sysfs")
     disable_ipv6()
     os.write(created, b"1")
@@ -101,12 +106,13 @@ def be_node(number: int, plan: Plan, created: int, linked: int) -> None:
 
 
 def wait_until_running(device: str) -> None:
-    """MPI libraries pass over a link that is not. The system notices late that it is, up to a
-    second, or when it is asked for it."""
+    """Waits until the system reports that the device is up, since MPI libraries ignore it before.
+    Asking for its state speeds up the report, which takes up to a second. Raises OSError after a
+    time limit."""
     feed(["ip", "-batch", "-"], [f"link show {device}"])
     end = time.monotonic() + START_SECONDS
     state = Path("/sys/class/net", device, "operstate")
-    if not state.exists():  # no /sys of the node's own
+    if not state.exists():  # the node has no /sys of its own
         return
     while state.read_text() != "up\n":
         if time.monotonic() > end:
@@ -115,13 +121,14 @@ def wait_until_running(device: str) -> None:
 
 
 class Network:
-    """The nodes, their links and the byte counters of the links."""
+    """The nodes, their links, and the byte counters of the links."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.holders: list[int] = []
         self.pipes: list[tuple[int, int]] = []
-        self.switch: subprocess.Popen | None = None  # instead of the bridge
+        # process of Weft's switch, which replaces the bridge if there is a delay
+        self.switch: subprocess.Popen | None = None
 
     def build(self) -> None:
         for number in range(self.plan.nodes):
@@ -141,7 +148,8 @@ class Network:
         self.write_table()
 
     def join_nodes(self) -> None:
-        """By the kernel's bridge or, where all is to arrive later, by Weft's own switch."""
+        """Joins the nodes by the kernel's bridge, or by Weft's own switch if all frames are
+        delayed."""
         delayed = self.plan.delay_ns > 0
         ports = [f"v{number}" for number in range(self.plan.nodes)]
         lines = [
@@ -151,7 +159,7 @@ class Network:
         if delayed:
             ports.append("to-lab")
             lines.append("link add lab type veth peer name to-lab")
-            # Else the kernel answers by itself on the ports.
+            # With ARP the kernel would answer by itself on the ports.
             lines += [f"link set {port} arp off up" for port in ports]
         else:
             lines.append("link add lab type bridge")
@@ -196,7 +204,8 @@ class Network:
             (PRIVATE / "nodes" / host).write_text(entry)
 
     def sent_bytes(self) -> list[int]:
-        """For each node, the bytes that left it: received at the bridge's end of its link."""
+        """Returns the bytes that left each node, which are those received at the bridge's end of
+        its link."""
         sent = {}
         for line in Path("/proc/net/dev").read_text().splitlines()[2:]:
             name, _, fields = line.partition(":")
@@ -204,7 +213,7 @@ class Network:
         return [sent[f"v{i}"] for i in range(self.plan.nodes)]
 
     def sweep(self) -> None:
-        """Ends what a job left running, and removes what it left in the nodes' /dev/shm."""
+        """Kills processes that a job has left, and removes its files in /dev/shm of the nodes."""
         keep = {1, *self.holders}
         if self.switch:
             keep.add(self.switch.pid)
@@ -229,7 +238,8 @@ def clear(directory: Path) -> None:
 
 
 def prepare_files(plan: Plan) -> None:
-    """Files that only the lab sees: names of the nodes, and the stand-in for ssh."""
+    """Creates the files that only the lab sees: the names of the nodes, and the replacement of ssh.
+    """
     mount("weft", "/dev/shm", "tmpfs")
     PRIVATE.mkdir()
     lines = ["127.0.0.1 localhost", f"{LAUNCH_ADDRESS} {LAUNCH_HOST}"]
@@ -247,7 +257,7 @@ def prepare_files(plan: Plan) -> None:
 
 
 class Server:
-    """Takes orders from the socket, one job at a time, and reaps all that ends."""
+    """Receives orders from the socket, runs one job at a time, and reaps all processes that end."""
 
     def __init__(self, channel: socket.socket, network: Network) -> None:
         self.channel = channel
@@ -299,7 +309,7 @@ class Server:
                 if pid == 0:
                     return
                 if self.network.switch and pid == self.network.switch.pid:
-                    os._exit(1)  # nothing would arrive any more
+                    os._exit(1)  # without the switch no frame would arrive any more
                 if pid == self.job:
                     self.finish(status)
 
@@ -334,7 +344,8 @@ def start(command: list[str], environment: dict, directory: str, descriptors: li
 def main() -> None:
     channel = socket.socket(fileno=int(sys.argv[1]))
     plan = Plan(**json.loads(sys.argv[2]))
-    # Ctrl-C reaches the job itself and the lab's creator; this process ends with the latter.
+    # Ctrl-C reaches the job and the lab's creator directly. This process ends when its creator
+    # does.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         socket.sethostname(LAUNCH_HOST)

@@ -1,7 +1,7 @@
-"""Lab: builds the sandbox, runs jobs in it, and checks that their bytes cross the links.
+"""Builds the lab's sandbox, runs jobs in it, and checks that their bytes use the links.
 
-Why the check: a measurement of traffic that took another way looks good and says nothing.
-"""
+Without the check, traffic that takes another way than the links would give good but meaningless
+measurements."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ NAMESPACES = [
     "--kill-child",
     "--mount-proc",
 ]
-# Wherever this package was loaded from: an installation may have it outside Python's own places.
+# This is the folder from which the package was loaded. An installation may have it outside of
+# Python's own folders.
 PACKAGES = Path(__file__).resolve().parents[2]
 INSIDE = "import sys; sys.path[:0] = [sys.argv.pop(1)]; import weft.lab.inside as lab; lab.main()"
 START_SECONDS = 20
@@ -49,12 +50,13 @@ MIN_PROBE_BYTES = 1 << 20
 
 
 class LabUnavailable(LabError):
-    """This machine does not permit the namespaces or links that a lab is made of."""
+    """Raised if this machine does not permit the namespaces or links that a lab needs."""
 
 
 @dataclass
 class LabResult:
-    """Like subprocess.CompletedProcess; sent_bytes has the bytes that left each node."""
+    """The result of a command, like subprocess.CompletedProcess. sent_bytes has the bytes that left
+    each node."""
 
     args: list[str]
     returncode: int
@@ -64,7 +66,8 @@ class LabResult:
 
 
 class Lab:
-    """`with Lab(nodes=2) as lab: lab.run([...])`, any number of jobs, one after the other."""
+    """A lab as a context manager: `with Lab(nodes=2) as lab: lab.run([...])`. It runs any number of
+    jobs, one after the other."""
 
     def __init__(
         self,
@@ -123,7 +126,7 @@ class Lab:
         raise LabUnavailable(f"the lab cannot be set up here: {reason}")
 
     def try_open(self, way: list[str]) -> str:
-        """Starts the sandbox; empty when it stands, else why not."""
+        """Starts the sandbox, and returns an empty string if it runs, or else why not."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MAX_ORDER_BYTES)
         plan = json.dumps(asdict(self.plan))
@@ -154,7 +157,8 @@ class Lab:
         return answer.get("error") or (lines[-1] if lines else "unshare failed")
 
     def close(self) -> None:
-        """Ends the lab: its first process sees the socket close, and the kernel does the rest."""
+        """Ends the lab by closing the socket to its first process. The kernel then ends all other
+        processes."""
         if self.channel:
             self.channel.close()
             self.channel = None
@@ -174,7 +178,8 @@ class Lab:
         capture: bool = False,
         timeout: float | None = None,
     ) -> LabResult:
-        """Runs one MPI job, a rank for each slot; `env` comes on top of this process's own."""
+        """Runs one MPI job with a rank for each slot, and returns its result. `env` is added to
+        this process's environment."""
         program = [str(word) for word in command]
         if program and program[0] == "weft":
             program[0] = str(installation.weft_command())
@@ -189,11 +194,10 @@ class Lab:
         capture: bool = False,
         timeout: float | None = None,
     ) -> LabResult:
-        """Runs one command beside the nodes, on the bridge: no MPI job.
+        """Runs one command on the head node of the lab, which is on the bridge. It is no MPI job.
 
-        It starts commands on the nodes by $WEFT_LAB_SHELL NODE COMMAND..., and what it leaves
-        running ends when it does.
-        """
+        The command may start others on the nodes by $WEFT_LAB_SHELL NODE COMMAND.... They are
+        killed when the command ends."""
         words = [str(word) for word in command]
         variables = {"WEFT_LAB_SHELL": self.shell, **(env or {})}
         return self.carry_out(words, words, variables, cwd, capture, timeout)
@@ -207,7 +211,7 @@ class Lab:
         capture: bool,
         timeout: float | None,
     ) -> LabResult:
-        # Plans are kept by machine, and this one has links of any rate.
+        # Plans are stored by machine, while the links of a lab on this machine may have any rate.
         environment = {"WEFT_PLAN_CACHE": "none", **os.environ, "PATH": search_path()}
         environment |= {**launch.job_environment(self.mpi, self.plan), **(env or {})}
         directory = str(Path(cwd or ".").resolve())
@@ -245,7 +249,7 @@ class Lab:
             self.close()
             raise subprocess.TimeoutExpired(program, timeout or 0) from None
         status = answer["status"]
-        # As a shell would report it: 128 + signal.
+        # A shell reports a process that was ended by a signal as 128 + signal.
         status = 128 - status if status < 0 else status
         return LabResult(program, status, answer["sent_bytes"])
 
@@ -257,13 +261,15 @@ class Lab:
         return json.loads(answer)
 
     def interrupt(self) -> None:
-        """Gives the job's launcher the chance to end its ranks; closing ends them anyway."""
+        """Sends SIGINT to the job's launcher, so that it can end its ranks. Closing the lab would
+        kill them anyway."""
         with contextlib.suppress(OSError, LabError):
             self.channel.send(json.dumps({"signal": int(signal.SIGINT)}).encode())
             self.receive(GRACE_SECONDS)
 
     def check_links(self) -> None:
-        """Lets every rank send a known number of bytes to the next, and looks for them."""
+        """Lets every rank send a known number of bytes to the next one, and checks that the links
+        carried them. Raises LabError otherwise."""
         if self.plan.nodes == 1:
             return
         probe = self.mpi.program("weft-probe")
@@ -283,7 +289,7 @@ class Lab:
 
 @functools.cache
 def lab_problem() -> str:
-    """Why this machine permits no lab; empty if it does."""
+    """Returns why this machine permits no lab; an empty string if it permits one."""
     try:
         with Lab(nodes=1, check=False):
             return ""
@@ -292,7 +298,8 @@ def lab_problem() -> str:
 
 
 def why(output: str) -> str:
-    """A sentence more where libraries do not fit together, and the user's variable may be why."""
+    """Returns a sentence about LD_LIBRARY_PATH if the output shows that a library was not found;
+    otherwise an empty string."""
     given = os.environ.get("LD_LIBRARY_PATH")
     if not given or not re.search("undefined symbol|cannot open shared object", output):
         return ""
@@ -300,7 +307,7 @@ def why(output: str) -> str:
 
 
 def judge_bytes(mpi: str, size: int, sent_bytes: list[int]) -> None:
-    """LabError unless each node sent `size` bytes and not much more."""
+    """Raises LabError unless each node sent `size` bytes, or at most 30 % more."""
     for node, sent in enumerate(sent_bytes):
         if not 1.0 <= sent / size <= 1.3:
             raise LabError(
@@ -311,6 +318,6 @@ def judge_bytes(mpi: str, size: int, sent_bytes: list[int]) -> None:
 
 
 def search_path() -> str:
-    """PATH with the places where ip and tc lie, which a user's PATH may lack."""
+    """Returns PATH with the folders of ip and tc, which a user's PATH may lack."""
     extra = ["/usr/sbin", "/sbin", str(installation.ROOT / ".deps" / "tools")]
     return os.pathsep.join([os.environ.get("PATH", os.defpath), *extra])

@@ -1,14 +1,14 @@
-"""How each MPI library starts a job in the lab, and is kept on the lab's links.
+"""Starts a job in the lab with each MPI library, and makes it use the lab's links.
 
-Why: left alone, MPI libraries find shared memory or another way around the link.
-"""
+By default MPI libraries find shared memory, or another way around the link."""
 
 from __future__ import annotations
 
 from weft.lab.plan import NETWORK, Plan
 from weft.system.mpi_libraries import Implementation
 
-# Temporary files of launchers: each node has a /dev/shm of its own that goes with the lab.
+# This is the folder for temporary files of launchers. Each node has its own /dev/shm, which is
+# removed with the lab.
 COMMON = {"TMPDIR": "/dev/shm"}
 
 
@@ -28,7 +28,7 @@ def job_environment(mpi: Implementation, plan: Plan) -> dict[str, str]:
 
 
 def job_command(mpi: Implementation, plan: Plan, shell: str, program: list[str]) -> list[str]:
-    """mpiexec with one rank per slot; `shell` stands in for ssh."""
+    """Returns the words of an mpiexec with one rank per slot. It uses `shell` in place of ssh."""
     ranks = str(plan.nodes * plan.per_node)
     mpiexec = str(mpi.mpiexec)
     if mpi.name == "openmpi":
@@ -41,7 +41,8 @@ def job_command(mpi: Implementation, plan: Plan, shell: str, program: list[str])
 
 
 def openmpi_settings(mpi: Implementation, plan: Plan, shell: str) -> list[str]:
-    """Before 5.0, launcher and shared memory have other names."""
+    """Returns the options of Open MPI's mpiexec. Versions before 5.0 have other names for the
+    launcher and for shared memory."""
     older = mpi.version.startswith(("3.", "4."))
     agent = (
         [("--mca", "plm_rsh_agent", shell)] if older else [("--prtemca", "plm_ssh_agent", shell)]

@@ -1,5 +1,6 @@
-"""The layout of a lab: nodes, addresses, cores and rates. It is checked outside the sandbox before
-anything is created, and used inside."""
+"""The layout of a lab: nodes, addresses, cores and rates.
+
+It is checked outside the sandbox before anything is created, and used inside."""
 
 from __future__ import annotations
 
@@ -11,18 +12,19 @@ from dataclasses import dataclass, field
 NETWORK = "10.77.0.0/24"
 LAUNCH_HOST = "weft-lab"
 LAUNCH_ADDRESS = "10.77.0.254"
-SWITCH = "weft-switch"  # delays frames; a program of Weft's
+SWITCH = "weft-switch"  # Weft's program that delays frames
 MAX_NODES = 64
 RATE_BITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 NANOSECONDS = {"us": 10**3, "ms": 10**6, "s": 10**9}
 MAX_DELAY_NS = 10**9
-# An idle link saves up a burst, which a program that does not overlap then sends for nothing. With
-# a smaller burst a link idles where its sender shares a core with computation (docs/lab.md).
+# The token bucket of an idle link fills up to the burst, which the link then sends at full speed. A
+# program without overlap profits from that. With a smaller burst a link idles if its sender shares
+# a core with computation (docs/lab.md).
 BURST_SECONDS, LEAST_BURST_KB = 0.002, 256
 
 
 class LabError(Exception):
-    """Something a user can put right; the message says what."""
+    """Raised for a fault that the user can correct; the message says what is wrong."""
 
 
 @dataclass
@@ -31,9 +33,11 @@ class Plan:
     per_node: int = 1
     rate: str = "200mbit"
     burst: str = ""
-    # Delay of each frame between two nodes, in addition to that of rate and system.
+    # This delay applies to each frame between two nodes. The delays by rate and system are added to
+    # it.
     delay_ns: int = 0
-    cores: list[str] = field(default_factory=list)  # per node, in the form taskset takes
+    # list of cores of each node, as taskset takes it
+    cores: list[str] = field(default_factory=list)
 
     @property
     def hosts(self) -> list[str]:
@@ -56,11 +60,10 @@ def make_plan(
     cores: str | Sequence[str] | None,
     delay: str = "0",
 ) -> Plan:
-    """A plan, or LabError for what cannot be.
+    """Returns a plan. Raises LabError for impossible values.
 
-    burst: None for what passes in BURST_SECONDS, at least LEAST_BURST_KB.
-    cores: as --cores has them, or each node's in the form that taskset takes.
-    """
+    `burst` is None for what passes in BURST_SECONDS, but at least LEAST_BURST_KB. `cores` is text
+    as for --cores, or a list for each node as taskset takes it."""
     if not 1 <= nodes <= MAX_NODES:
         raise LabError(f"--nodes must be between 1 and {MAX_NODES}, not {nodes}")
     if per_node < 1:
@@ -93,7 +96,8 @@ def usual_burst(rate: str) -> str:
 
 
 def parse_delay(text: str) -> int:
-    """`1ms`, `50us` or 0, in nanoseconds."""
+    """Returns the nanoseconds of a text such as `1ms`, `50us` or `0`. Raises LabError for any other
+    text."""
     if text == "0":
         return 0
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms|s)", text)
@@ -117,7 +121,8 @@ def share_cores(nodes: int, per_node: int, allowed: list[int]) -> list[str]:
 
 
 def parse_cores(text: str, allowed: list[int]) -> list[str]:
-    """`0,1,2-3`: one entry for each node, used in turn; an entry may be a range."""
+    """Returns the cores of each node from text such as `0,1,2-3`. Entries are used in turn, and may
+    be ranges. Raises LabError for unusable cores."""
     entries = text.split(",")
     for entry in entries:
         match = re.fullmatch(r"(\d+)(?:-(\d+))?", entry)

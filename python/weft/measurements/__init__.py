@@ -1,1 +1,1 @@
-"""Results of measurements: their samples, statistics, files, and what follows from them."""
+"""Results of measurements: samples, statistics, files, and conclusions from them."""

@@ -1,8 +1,8 @@
-"""The one rule for the best of several candidates, for `weft bench`, `weft demo` and their pages.
+"""The rule for the best of several candidates, in `weft bench`, `weft demo` and their pages.
 
-Whoever is simpler is the best until another one leads it beyond the confidence intervals. So nobody
-leads the best one, and of those that are equal within the intervals the simplest is advised.
-"""
+The simplest candidate is the best until another one leads it beyond the confidence intervals. The
+best one is thus led by no other. Of candidates that are equal within the intervals, the simplest is
+advised."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from weft.measurements.result import Statistic
 from weft.measurements.statistics import leads
 
 T = TypeVar("T")
-# From what changes nothing to what takes a thread or a core of its own.
+# The engines are sorted from one that changes nothing to one that takes a thread or a core of its
+# own.
 SIMPLICITY = (
     "without Weft",
     "blocking",
@@ -29,7 +30,8 @@ SIMPLICITY = (
 
 
 def simplicity(engine: str, name: str) -> tuple[int, int]:
-    """The less, the simpler: by the engine, then by what its name has to add."""
+    """Returns a key for sorting candidates by simplicity: the engine first, then the number of
+    words in the name."""
     place = SIMPLICITY.index(engine) if engine in SIMPLICITY else len(SIMPLICITY)
     return place, len(name.split())
 
@@ -37,7 +39,8 @@ def simplicity(engine: str, name: str) -> tuple[int, int]:
 def best(
     candidates: Sequence[T], time: Callable[[T], Statistic], simple: Callable[[T], tuple[int, int]]
 ) -> tuple[T, list[T]]:
-    """The best candidate, and the others that are as fast within the intervals, simplest first."""
+    """Returns the best candidate, and the others that are as fast within the intervals, with the
+    simplest first."""
     ordered = sorted(candidates, key=simple)
     found = ordered[0]
     for one in ordered[1:]:

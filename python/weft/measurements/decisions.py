@@ -1,8 +1,7 @@
-"""Yes, no, or None where the intervals permit both.
+"""Decides statements from confidence intervals: True, False, or None if the intervals permit both.
 
-Why three: a statement that no spread could refute says nothing. Medians are for people to read, and
-decide nothing.
-"""
+A statement that no spread could refute would say nothing. Medians are for readers, and decide
+nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +15,8 @@ Decision = Optional[bool]
 
 
 def is_shorter(time: Statistic, other: Statistic) -> Decision:
-    """Whether it is shorter beyond the spread; None: the intervals permit a gain and none."""
+    """Returns whether the time is shorter beyond the spread; None if the intervals permit a gain as
+    well as none."""
     if leads(time, other):
         return True
     share = ratio(time, other)
@@ -24,14 +24,15 @@ def is_shorter(time: Statistic, other: Statistic) -> Decision:
 
 
 def reaches(value: Statistic, least: float) -> Decision:
-    """Whether it is at least that."""
+    """Returns whether the value is at least the given one; None if its interval permits both."""
     if not value.is_certain or value.low < least <= value.high:
         return None
     return value.low >= least
 
 
 def every(parts: Iterable[Decision]) -> Decision:
-    """Whether all parts are so; of none nothing is known."""
+    """Returns True if all parts are true, False if any is false, and otherwise None. The result for
+    no parts is None."""
     found = list(parts)
     if False in found:
         return False
@@ -39,7 +40,8 @@ def every(parts: Iterable[Decision]) -> Decision:
 
 
 def some(parts: Iterable[Decision]) -> Decision:
-    """Whether one of the parts is so; of none nothing is known."""
+    """Returns True if any part is true, None if any other part is undecided, and otherwise False.
+    The result for no parts is None."""
     found = list(parts)
     if True in found:
         return True

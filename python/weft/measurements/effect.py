@@ -1,7 +1,9 @@
-"""The meaning of a benchmark: curves over the amount of computation, crossings, winners and advice.
-It is separate from the page, since the page, the terminal, the picture and tests must agree. A lead
-counts only beyond both confidence intervals and above 2 %; otherwise there is "no difference". The
-blocking call is a contender too, drawn as its time plus the computation."""
+"""Derives the meaning of a benchmark: curves over the amount of computation, crossings, winners,
+advice.
+
+The page, the terminal, the picture and the tests all use it, so that they agree. A lead counts only
+if it exceeds both confidence intervals and 2 %; otherwise there is "no difference". The blocking
+call is a contender, too, with its time plus that of the computation."""
 
 from __future__ import annotations
 
@@ -30,18 +32,21 @@ class Reading:
     """A candidate's result at one amount of computation."""
 
     total: Statistic
-    hidden: float | None  # None: what could be hidden is less than can be told
-    slowdown: float | None  # None: nothing runs beside the computation, or there is too little
+    # share of the communication that was hidden; None if the possible share is too small to be told
+    hidden: float | None
+    # time of the computation relative to that alone; None if nothing runs beside it, or too little
+    slowdown: float | None
 
     @property
     def slowed(self) -> float | None:
-        """By what part the computation takes longer."""
+        """Returns by which share the computation takes longer; None if that is not known."""
         return None if self.slowdown is None else self.slowdown - 1
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A candidate's results over the amounts; a hanging candidate may lack some."""
+    """A candidate's results over the amounts of computation. A candidate that hung may lack some.
+    """
 
     name: str
     engine: str
@@ -55,30 +60,32 @@ class Curve:
 
 @dataclass(frozen=True)
 class Crossing:
-    """The point at which `before`, the faster one to its left, is overtaken by `after`.
-    Microseconds."""
+    """The point at which the candidate `before`, which is faster to its left, is overtaken by
+    `after`. Times are in microseconds."""
 
     before: str
     after: str
     at_us: float
-    low_us: float  # between low and high, the confidence intervals of the two overlap
+    low_us: float  # between low_us and high_us the confidence intervals of the two overlap
     high_us: float
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Who is best at one amount, and who is as fast within the spread (see choice.py)."""
+    """The best candidate at one amount of computation, and those that are as fast within the spread
+    (see choice.py)."""
 
     leader: Curve
     tied: tuple[Curve, ...]
 
     @property
     def undecided(self) -> bool:
-        """The blocking call is among the fastest ones, and not alone."""
+        """Returns whether the blocking call is among several fastest candidates."""
         return bool(self.tied) and any(c.is_blocking for c in self.all)
 
     def is_certain(self, amount: int) -> bool:
-        """All have samples enough for an interval; else nothing is known of who leads."""
+        """Returns whether all fastest candidates have enough samples for an interval. Otherwise it
+        is unknown which one leads."""
         return all(curve.readings[amount].total.is_certain for curve in self.all)
 
     @property
@@ -88,7 +95,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Segment:
-    """Consecutive amounts with one verdict."""
+    """Consecutive amounts of computation with one verdict."""
 
     verdict: str
     first: int
@@ -105,9 +112,9 @@ class Case:
     nodes: int
     kernel: str
     communication_us: float
-    computation_us: tuple[float, ...]  # per amount
-    curves: tuple[Curve, ...]  # the blocking call first
-    numbers: tuple[int, ...] = ()  # numbers of the amounts, as they were measured
+    computation_us: tuple[float, ...]  # by amount of computation
+    curves: tuple[Curve, ...]  # curves of the candidates, with the blocking call first
+    numbers: tuple[int, ...] = ()  # original numbers of the amounts of computation
 
     @property
     def call(self) -> str:
@@ -126,12 +133,13 @@ class Case:
 
     @property
     def group(self) -> tuple[str, int, int, str]:
-        """Cases of one group differ only in size: one heat map."""
+        """Returns the key of the case's group. Cases of one group differ only in size, and share a
+        heat map."""
         return (self.collective, self.ranks, self.nodes, self.kernel)
 
     @property
     def unit(self) -> tuple[str, float]:
-        """In which all times of the case are shown, and its microseconds."""
+        """Returns the unit in which all times of the case are shown, and its microseconds."""
         longest = max(r.total.median for c in self.curves for r in c.readings.values())
         return ("µs", 1.0) if longest < 2000 else ("ms", 1000.0)
 
@@ -162,8 +170,8 @@ class Case:
 
     @cached_property
     def crossings(self) -> tuple[Crossing, ...]:
-        """Returns the crossings of each candidate with the blocking call, and of each two that lead
-        somewhere."""
+        """Returns the crossings of each candidate with the blocking call, and of each two
+        candidates that lead somewhere."""
         leaders = [c for c in self.candidates if any(s.leader is c for s in self.standings)]
         pairs = [(self.blocking, curve) for curve in self.candidates]
         pairs += [(a, b) for i, a in enumerate(leaders) for b in leaders[i + 1 :]]
@@ -176,7 +184,8 @@ class Case:
         return tuple(sorted(found, key=lambda crossing: crossing.at_us))
 
     def _decided(self, crossing: Crossing, a: Curve, b: Curve) -> bool:
-        """Whether each leads beyond the spread on its side; else the lines cross by chance."""
+        """Returns whether each of the two leads beyond the spread on its side of the crossing.
+        Otherwise the lines cross by chance."""
         before, after = (a, b) if a.name == crossing.before else (b, a)
         common = before.readings.keys() & after.readings.keys()
         sides = [(self.computation_us[amount] <= crossing.at_us, amount) for amount in common]
@@ -220,13 +229,14 @@ def _gap(one: Curve, other: Curve, amount: int) -> tuple[float, float, float]:
 
 
 def _root(x: Sequence[float], y: Sequence[float], left: int, right: int) -> float:
-    if right - left > 1:  # equal at the amounts between: the middle of those
+    if right - left > 1:  # the medians are equal in between; the middle of that range is returned
         return (x[left + 1] + x[right - 1]) / 2
     return x[left] + (x[right] - x[left]) * y[left] / (y[left] - y[right])
 
 
 def _overlap(x: Sequence[float], gap: Sequence[tuple], at: float) -> tuple[float, float]:
-    """How far around `at` the two intervals overlap; the ends of the range at most."""
+    """Returns the range around `at` in which the two intervals overlap, at most up to the ends of
+    the curves."""
     ends = [zero for edge in (0, 2) for zero in _zeros(x, [g[edge] for g in gap])]
     low = max((zero for zero in ends if zero <= at), default=x[0])
     high = min((zero for zero in ends if zero >= at), default=x[-1])
@@ -243,7 +253,7 @@ def _zeros(x: Sequence[float], y: Sequence[float]) -> list[float]:
 
 
 def cases(result: Result) -> list[Case]:
-    """All cases, by collective, ranks, kernel and size."""
+    """Returns all cases, sorted by collective, ranks, kernel and size."""
     groups: dict[tuple, list[Point]] = {}
     for point in result.points:
         groups.setdefault((*point.case, point.kernel), []).append(point)
@@ -277,7 +287,8 @@ def _case(key: tuple, points: list[Point], result: Result, several: bool) -> Cas
 
 
 def _numbered(points: list[Point]) -> list[tuple[int, Point]]:
-    """With the number of its amount; files of other tools may leave the numbers out."""
+    """Returns each point with the number of its amount of computation. Files of other tools may
+    lack the numbers, and are numbered by time."""
     seen = [(point.key, point.amount) for point in points]
     if len(set(seen)) == len(seen):
         return [(point.amount, point) for point in points]
@@ -293,7 +304,8 @@ def _name(candidate: Candidate, several: bool) -> str:
 
 
 def _distinct(curves: list[Curve], keys: list[tuple]) -> list[Curve]:
-    """Candidates that differ only in what their names leave out get it back."""
+    """Returns the curves with longer names if two have the same. A name usually leaves out some
+    settings."""
     names = [curve.name for curve in curves]
     result = []
     for curve, key in zip(curves, keys):
@@ -311,7 +323,7 @@ def _case_of(alone: Alone) -> tuple[str, int, int, int]:
 def _blocking(
     alone: list[Alone], communication_us: float, x_us: Sequence[float], several: bool
 ) -> Curve:
-    """The blocking call of the fastest MPI library, and then the computation."""
+    """Returns the curve of the fastest MPI library's blocking call followed by the computation."""
     best = min(alone, key=lambda a: a.blocking_us.median, default=None)
     time = (
         best.blocking_us
@@ -330,7 +342,8 @@ def _blocking(
 
 
 def recommended(case: Case) -> Curve | None:
-    """The candidate to use where overlap pays; None where it pays at no amount."""
+    """Returns the candidate to use where overlap pays; None if it pays at no amount of computation.
+    """
     pays = [a for a in case.amounts if any(_beats(c, case, a) for c in case.candidates)]
     if not pays:
         return None
@@ -349,7 +362,8 @@ def recommended(case: Case) -> Curve | None:
 
 
 def advised(case: Case) -> Curve | None:
-    """Whose line a picture stresses: the blocking call's where it is to stay; None: not decided."""
+    """Returns the curve that a picture emphasises: the recommended candidate's, or the blocking
+    call's if it should stay. Returns None if that is undecided."""
     curve = recommended(case)
     return case.blocking if curve is None and _is_certain(case) else curve
 
@@ -367,7 +381,8 @@ def _beats(curve: Curve, case: Case, amount: int) -> bool:
 
 
 def _as_good(curve: Curve, best: Curve, case: Case, amounts: Sequence[int]) -> bool:
-    """Never noticeably slower than the best, and ahead of the blocking call where that is."""
+    """Returns whether the curve is never noticeably slower than the best one, and ahead of the
+    blocking call wherever the best one is."""
     return all(
         amount in curve.readings
         and (amount not in best.readings or verdict(best, curve, amount) != FASTER)
@@ -377,7 +392,8 @@ def _as_good(curve: Curve, best: Curve, case: Case, amounts: Sequence[int]) -> b
 
 
 def segments(case: Case, curve: Curve) -> list[Segment]:
-    """The verdicts against the blocking call, neighbours of one verdict together."""
+    """Returns the verdicts of the curve against the blocking call. Neighbouring amounts with one
+    verdict form one segment."""
     found: list[Segment] = []
     for amount in case.amounts:
         if amount not in curve.readings:
@@ -391,7 +407,8 @@ def segments(case: Case, curve: Curve) -> list[Segment]:
 
 
 def advice(case: Case) -> str:
-    """Returns one or two sentences: what to call, and from which amount of computation on."""
+    """Returns one or two sentences that say what to call, and from which amount of computation on.
+    """
     curve = recommended(case)
     if curve is None:
         return _no_gain(case)
@@ -444,7 +461,8 @@ def _span(case: Case, part: Segment) -> str:
 
 
 def boundary_us(case: Case, curve: Curve, parts: Sequence[Segment], i: int, at_end: bool) -> float:
-    """Returns the border of a segment: the crossing, or its outermost amount beside a tie."""
+    """Returns the border of a segment in us: the crossing, or the segment's outermost amount if the
+    neighbour is a tie."""
     part = parts[i]
     k = i + 1 if at_end else i - 1
     if parts[k].verdict == SLOWER:
@@ -494,7 +512,8 @@ def _gain(case: Case, curve: Curve) -> str:
 
 
 def _others(case: Case, curve: Curve, parts: Sequence[Segment]) -> str:
-    """Who is as fast as the recommended one where it pays, and who is faster somewhere."""
+    """Returns a sentence about candidates that are as fast as the recommended one where it pays,
+    and about those that are faster somewhere."""
     pays = [a for p in parts if p.verdict == FASTER for a in range(p.first, p.last + 1)]
     pays = [amount for amount in pays if amount in curve.readings]
     equal, ahead = [], []
@@ -511,7 +530,7 @@ def _others(case: Case, curve: Curve, parts: Sequence[Segment]) -> str:
     return text + "".join(f" {sentence[0].upper()}{sentence[1:]}." for sentence in ahead)
 
 
-# ---- Words ------------------------------------------------------------------------------------
+# ---- Formats ----------------------------------------------------------------------------------
 
 
 def listing(words: Sequence[str]) -> str:
@@ -519,7 +538,7 @@ def listing(words: Sequence[str]) -> str:
 
 
 def duration(us: float) -> str:
-    """Three figures and the unit: 0.4 ms, 12 µs, 1.25 s."""
+    """Returns the time with three digits and a fitting unit: 0.4 ms, 12 µs, 1.25 s."""
     for scale, unit, below in ((1.0, "µs", 99.5), (1e3, "ms", 999.5), (1e6, "s", float("inf"))):
         if abs(us) / scale < below:
             return f"{us / scale:.3g} {unit}"
@@ -527,13 +546,14 @@ def duration(us: float) -> str:
 
 
 def figure(us: float, case: Case) -> str:
-    """Three figures in the case's unit, without its name."""
+    """Returns the time with three digits in the case's unit, without the unit's name."""
     value = us / case.unit[1]
     return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def figures(time: Statistic, case: Case) -> tuple[str, str]:
-    """The median and its interval, with four digits where three do not tell the ends apart."""
+    """Returns the median and its interval. They have four digits if three do not distinguish the
+    interval's ends."""
     digits = 3 if figure(time.low, case) != figure(time.high, case) else 4
     values = (us / case.unit[1] for us in (time.median, time.low, time.high))
     median, *ends = (rounded(value, digits) for value in values)
@@ -541,7 +561,7 @@ def figures(time: Statistic, case: Case) -> tuple[str, str]:
 
 
 def rounded(value: float, digits: int = 3) -> str:
-    """All of the digits, also zeros at the end, as in a column."""
+    """Returns the value with all its digits, including trailing zeros, as in a column."""
     return f"{value:.0f}" if value >= 1000 else f"{value:#.{digits}g}".rstrip(".")
 
 
@@ -553,10 +573,11 @@ def size(count: int) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Nothing where it is not known."""
+    """Returns the share in per cent; an empty string if it is not known."""
     return "" if share is None else f"{hundredths(share)} %"
 
 
 def hundredths(share: float | None) -> str:
-    """For columns in per cent."""
+    """Returns the share in per cent without the sign, for columns; an empty string if it is not
+    known."""
     return "" if share is None else f"{round(100 * share)}".replace("-", "−")

@@ -1,6 +1,8 @@
-"""Judges published findings by the presets' results: holds, holds in part, does not hold, and why.
-It is separate from the presets, which only say what to run. One time is less than another if the
-intervals do not overlap (weft.measurements.statistics)."""
+"""Judges published findings by the presets' results: whether each holds, holds in part, or does not
+hold, and why.
+
+The presets themselves only say what to run. One time is less than another if their intervals do not
+overlap (weft.measurements.statistics)."""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ Verdict = Literal["holds", "holds in direction", "holds in part", "does not hold
 
 
 class Judgement(str):
-    """A judgement of a finding in words; `verdict` is one of five words for it."""
+    """The text of a judgement on a finding. `verdict` is one of five words."""
 
     verdict: Verdict
 
@@ -35,13 +37,14 @@ class Judgement(str):
 UNDECIDED = "is not decided"
 # Bytes that a link of the lab transfers at full speed before its rate limit applies.
 LAB_BURST_BYTES = 256_000
-ELEMENTS = 10000  # elements in the kernel of three arrays
+ELEMENTS = 10000  # number of elements in the kernel of three arrays
 NORMAL = "Normal"
-THREADS = {"Prog1": 1, "Prog2": 2, "Prog4": 4}  # the study's cases: progress threads on a core
+# progress threads that share a core, by the study's name of the case
+THREADS = {"Prog1": 1, "Prog2": 2, "Prog4": 4}
 
 
 def of_parts(parts: Sequence[Decision], whole: Verdict = HOLDS) -> Verdict:
-    """Combines the decisions on a statement's parts: one that fails refutes the whole."""
+    """Combines the decisions on the parts of a statement. A part that fails refutes the whole."""
     if False in parts:
         return IN_PART if True in parts else DOES_NOT_HOLD
     return OPEN if None in parts or not parts else whole
@@ -56,7 +59,7 @@ WORDS: dict[Verdict, str] = {
 }
 
 
-# The published cases, by the labels of gemv_alltoall: times as fast as without overlap.
+# These are the published cases by the labels of gemv_alltoall, with their speedups over no overlap.
 TCC_CASES = {"overlapped, call per row, function": 1.346, "thread": 1.127, "tcc": 1.166}
 
 
@@ -64,7 +67,7 @@ IN_FLIGHT = re.compile(r"\b(\d+) in flight")
 
 
 def in_flight(run: Run) -> int:
-    """How many collectives of gemv_alltoall are under way at once."""
+    """Returns how many collectives of gemv_alltoall are in flight at once."""
     found = IN_FLIGHT.search(run.problem)
     return int(found[1]) if found else 1
 
@@ -115,7 +118,7 @@ def _judge_cases(run: Run) -> Judgement:
 
 
 def _share(run: Run) -> str:
-    """Says what overlap could win at most according to the measurements."""
+    """Returns a sentence about the greatest gain by overlap that the measurements permit."""
     if not run.communication_share:
         return "How long the blocking program communicates was not counted."
     hidden = min(run.communication_share, 1 - run.communication_share)
@@ -125,7 +128,7 @@ def _share(run: Run) -> str:
     )
 
 
-# By series: the case that was the fastest, or the two of which the first was faster.
+# For each series this is the fastest case, or the two cases of which the first was faster.
 THREADS_PUBLISHED = {
     "16 B, computation 1/2 of communication": ("Prog2",),
     "16 B, computation 2 of communication": (NORMAL,),
@@ -135,7 +138,8 @@ THREADS_PUBLISHED = {
 
 
 def judge_threads_per_core(runs: Sequence[Run]) -> Judgement:
-    """Judges several series together: open, since each has its own verdict in its own sentence."""
+    """Judges several series together. The verdict is open, since each series has its own verdict in
+    its sentence."""
     sentences = []
     for mpi in dict.fromkeys(run.library for run in runs):
         for series, expected in THREADS_PUBLISHED.items():
@@ -170,7 +174,8 @@ def _judge_series(
 
 @dataclass(frozen=True)
 class Faster:
-    """A published order of two placements: how many times as long the slow one takes."""
+    """A published order of two placements, with the ratio of the slow one's time to the fast one's.
+    """
 
     fast: str
     slow: str
@@ -198,7 +203,7 @@ ODD_EVEN_FASTER = Faster("odd-even", "numa", 2)
 def judge_placement(
     result: Result, orders: Sequence[Faster] = (NUMA_SLOWER, ODD_EVEN_FASTER)
 ) -> Judgement:
-    """Each MPI library by itself; the statement is about all of them."""
+    """Judges each MPI library by itself. The judgement's verdict is about all of them."""
     by_mpi: dict[str, dict[str, Statistic]] = {}
     for one in result.alone:
         if one.collective == "scan":
@@ -225,7 +230,8 @@ def judge_nbc_eff(result: Result) -> Judgement:
     libraries = {curve.mpi for case in cases for curve in case.candidates}
     if len(libraries) < 2:
         return Judgement(OPEN, "Not decided: fewer than two MPI libraries were measured.")
-    sentences, winners = [], set()  # MPI libraries, whose engines do not count
+    # names of engines alone; the MPI libraries in the candidates' names do not count
+    sentences, winners = [], set()
     for case in cases:
         leading = [standing.leader for standing in case.standings if not standing.tied]
         leaders = {curve.name for curve in leading}
@@ -289,12 +295,13 @@ def _little_to_hide(run: Run) -> str:
     )
 
 
-HALO_ONLY = "halo only"  # pipecg's label
-MASTER = "master thread"  # pipecg's, of runs with threads
+HALO_ONLY = "halo only"  # pipecg's label of the exchange alone
+MASTER = "master thread"  # pipecg's label of the form in which the master thread communicates
 
 
 def judge_pipecg(run: Run) -> Judgement:
-    """A run with threads is judged by the master thread's form, which is the published one."""
+    """Judges a run of pipecg. A run with threads is judged by the form of the master thread, which
+    is the published one."""
     whole = {name: time for name, time in run.engines.items() if name != HALO_ONLY}
     if MASTER in whole:
         whole = {MASTER: whole[MASTER]}
@@ -326,7 +333,8 @@ def _less(time: Statistic, other: Statistic) -> str:
     return f"{percent(abs(saved))} {'less' if saved >= 0 else 'more'} time"
 
 
-FAR = 2 / 3  # share of the time at which communication takes twice as long as computation
+# Communication dominates if it takes at least this share of the time: twice as long as computation.
+FAR = 2 / 3
 
 
 def judge_fft3d(run: Run) -> Judgement:
@@ -358,7 +366,7 @@ PUBLISHED_STENCILS = {"blocking", "notify", "coop", "graphs"}
 
 
 def judge_gpu_stencil(run: Run) -> Judgement:
-    """Judges the published methods; others are listed beside them."""
+    """Judges the published methods. The other methods are listed beside them."""
     best = run.best
     graphs = run.times_us.get("graphs")
     if graphs is None:
@@ -397,12 +405,13 @@ def judge_stencil(run: Run) -> Judgement:
     )
 
 
-# cpals' forms of the exchange that are no collective of MPI; the label may end with an engine.
+# These forms of cpals' exchange use no collective of MPI. Their labels may end with an engine.
 OWN_EXCHANGES = ("rows", "messages")
 
 
 def judge_cpals(run: Run) -> Judgement:
-    """The statement is read so: made for it, an exchange is faster than by what MPI offers."""
+    """Judges a run of cpals. The published statement is understood as follows: an exchange that was
+    made for the program is faster than those by MPI's collectives."""
     own = {name: t for name, t in run.times_us.items() if name.split(",")[0] in OWN_EXCHANGES}
     offered = {name: time for name, time in run.times_us.items() if name not in own}
     faster = some(
@@ -419,7 +428,7 @@ def judge_cpals(run: Run) -> Judgement:
     )
 
 
-# atmosphere's labels; those that overlap end with their engine.
+# These are labels of atmosphere. Those of variants that overlap end with their engine.
 NOTHING_WRITTEN, ROOT_WRITES = "nothing written", "rank 0 writes"
 BEHIND_ALL = "behind all three"
 BEHIND_STEPS, ROOT_BEHIND_STEPS = "behind steps", "rank 0 behind steps"
@@ -446,7 +455,7 @@ def judge_atmosphere(run: Run) -> Judgement:
 
 
 def _judge_output(run: Run) -> Judgement:
-    """By how much the output behind the next steps saves time, for each way of writing."""
+    """Judges by how much output behind the next steps saves time, for each way of writing."""
     nothing = run.times_us[NOTHING_WRITTEN]
     gains, told = [], []
     for who, blocking, name in (

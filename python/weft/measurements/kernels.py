@@ -1,8 +1,7 @@
-"""Figures of the programs of kernels/: their samples, kept in files and read back.
+"""Figures of the programs of kernels/: their samples, which are stored in files and read back.
 
-Why apart from the benchmark: a kernel has no amount of computation to vary; its result is one time
-per variant, in schema weft-kernels/1 (docs/benchmarking.md).
-"""
+A kernel has no amount of computation to vary, unlike the benchmark. Its result is one time per
+variant, in the schema weft-kernels/1 (docs/benchmarking.md)."""
 
 from __future__ import annotations
 
@@ -21,23 +20,25 @@ from weft.measurements.result import Statistic, ranks_in_words
 SCHEMA = "weft-kernels/1"
 RUN_SCHEMA = "weft-kernel/1"  # schema of the program's output
 BLOCKING = "blocking"
-SCRATCH = "{scratch}"  # in a run's arguments: a directory that goes with the run
+# placeholder in a run's arguments for a temporary directory, which is removed after the run
+SCRATCH = "{scratch}"
 
 
 @dataclass(frozen=True)
 class Run:
-    """The results of a job: the kernel, blocking and with each engine."""
+    """The results of one job: the kernel with blocking calls, and overlapped with each engine."""
 
     kernel: str
     mpi: str
     ranks: int
     problem: str
     network: str
-    times_us: dict[str, Statistic]  # by variant; BLOCKING: without overlap
+    times_us: dict[str, Statistic]  # by variant; BLOCKING is the one without overlap
     samples_us: dict[str, list[float]]
-    communication_share: float = 0.0  # share of the blocking kernel's time; 0: not counted
-    amount: int = 0  # amount of computation if the program chose it
-    series: str = ""  # the experiment of which this run is a case
+    # communication's share of the blocking kernel's time; 0 if it was not counted
+    communication_share: float = 0.0
+    amount: int = 0  # amount of computation, if the program chose it; otherwise 0
+    series: str = ""  # name of the series of runs to which this one belongs
     case: str = ""
 
     @property
@@ -75,7 +76,7 @@ class Run:
 
 @dataclass
 class KernelResult:
-    """All runs of a kernel's preset, and what could not run."""
+    """All runs of a kernel's preset, and reasons for those that could not run."""
 
     preset: str
     machine: dict[str, Any]
@@ -99,7 +100,8 @@ class VariantFigures:
 
     @property
     def label(self) -> str:
-        """Returns the name on a page: only the engine if it is merely overlapped."""
+        """Returns the variant's name on a page. This is the engine alone if the variant has no
+        other name than "overlapped"."""
         if self.name in ("", "overlapped"):
             return self.engine or BLOCKING
         return f"{self.name}, {self.engine}" if self.engine else self.name
@@ -107,14 +109,14 @@ class VariantFigures:
 
 @dataclass(frozen=True)
 class RunFigures:
-    """A run, as the program writes it."""
+    """The figures of a run, as the program writes them."""
 
     kernel: str
     mpi: str
     ranks: int
     variants: list[VariantFigures]
     problem: str = ""
-    elements: int = 0  # in files of before, which have no problem
+    elements: int = 0  # older files have this number of elements instead of `problem`
     network: str = ""
     communication_share: float = 0.0
     amount: int = 0
@@ -124,7 +126,7 @@ class RunFigures:
 
 @dataclass(frozen=True)
 class KernelFigures:
-    """All runs of a preset, as they are kept."""
+    """The figures of all runs of a preset, as they are stored."""
 
     preset: str
     machine: dict[str, Any]
@@ -133,7 +135,8 @@ class KernelFigures:
 
 
 def run_of(figures: RunFigures, where: str) -> Run:
-    """ResultError, beginning with `where`, if something is missing to compare."""
+    """Returns the run. Raises ResultError, with a message that begins with `where`, if there is
+    nothing to compare."""
     samples = {one.label: one.samples_us for one in figures.variants}
     if BLOCKING not in samples or len(samples) < 2:
         raise ResultError(f"{where}: variants need the blocking kernel and at least one engine")
@@ -149,7 +152,8 @@ def save(result: KernelResult, path: Path) -> None:
 
 
 def load(path: Path) -> KernelResult | None:
-    """None if the file is not a kernel's; ResultError says what is wrong with one that is."""
+    """Returns the result in a file; None if it is not a kernel's. Raises ResultError if it is a
+    damaged file of a kernel."""
     schema = stored.schema_of(path)
     if schema == RUN_SCHEMA:
         figures = stored.read(RunFigures, path, schema)

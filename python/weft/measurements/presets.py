@@ -1,9 +1,9 @@
-"""The published experiments as presets: what to run here, what was found there, and a judgement.
+"""The published experiments as presets: what to run here, what was published, and a judgement.
 
-Why data: `weft bench --preset NAME` runs a preset's `runs`, and its page shows the published result
-beside the measured one. A judgement says where the finding holds, where not, and the likely cause;
-what needs parts that do not exist yet is named in `not_available` and not imitated.
-"""
+Presets are data. `weft bench --preset NAME` runs a preset's `runs`, and its page shows the
+published result beside the measured one. A judgement says where the finding holds, where it does
+not, and the likely cause. `not_available` names parts of an experiment that cannot be measured
+here."""
 
 from __future__ import annotations
 
@@ -33,19 +33,21 @@ from weft.measurements.result import Result
 
 LAB = "nodes=2,rate=200mbit"
 MASTER_THREADS = 2  # threads of each rank, one of which communicates
-UNKNOWN_CORES = 12  # enough for all: of a machine that is not described nothing is said to lack
+# assumed if a result does not say how many cores its machine has; all experiments fit in these
+UNKNOWN_CORES = 12
 
 
 @dataclass(frozen=True)
 class Preset:
-    """One experiment.
+    """One published experiment.
 
-    `runs`: options of `weft bench` by the names of its parameters (weft.bench.command.bench), one
-    dict per run; empty where nothing of the experiment can be measured yet. With `program`, the
-    runs are options of that program of kernels/ instead, and `judge` gets a run's figures.
-    `about`: options with whose values the experiment stands or falls. `fixed`: options that such a
-    program's preset does not take. `series`: its runs are judged together.
-    """
+    `runs` has options of `weft bench`, by the names of its parameters (weft.bench.command.bench),
+    with one dictionary per run. It is empty if nothing of the experiment can be measured yet. If
+    `program` is set, the runs are options of that program of kernels/, and `judge` gets the figures
+    of a run.
+
+    `about` names options whose values define the experiment. `fixed` names options that the preset
+    of such a program does not accept. With `series`, all runs are judged together."""
 
     name: str
     title: str
@@ -61,7 +63,7 @@ class Preset:
 
 
 def presets(cores: int) -> dict[str, Preset]:
-    """All presets, scaled to a machine with this many usable cores."""
+    """Returns all presets by name, scaled to a machine with this many usable cores."""
     found = (
         tcc(),
         threads_per_core(cores),
@@ -79,7 +81,8 @@ def presets(cores: int) -> dict[str, Preset]:
 
 
 def remarks(preset: Preset, found: Result) -> tuple[str, ...]:
-    """Returns the published finding, the finding in a result, and what was not measured."""
+    """Returns the published finding, the finding in a result, and what was not measured, as
+    sentences."""
     said = [f"Published: {preset.published}", f"Found: {preset.judge(found)}"]
     if preset.not_available:
         said.append(f"Not measured here: {preset.not_available}")
@@ -94,10 +97,10 @@ def findings(preset: Preset, runs: Sequence[Run]) -> list[str]:
 def measured_for(
     name: object, machine: dict[str, Any], *, of_a_program: bool = False
 ) -> Preset | None:
-    """The preset that a result names, scaled to the machine that it was measured on.
+    """Returns the preset that a result names, scaled to the machine of the result.
 
-    None where it is judged by other figures: those of the benchmark, or of a program of its own.
-    """
+    Returns None if there is no such preset, or if it is judged by other figures: by those of the
+    benchmark, or by those of a program of kernels/."""
     cores = machine.get("cores")
     found = presets(cores if isinstance(cores, int) else UNKNOWN_CORES).get(str(name))
     return found if found and bool(found.program) == of_a_program else None
@@ -107,7 +110,7 @@ def measured_for(
 
 
 def in_the_lab(collective: str, size: str, **more: str) -> dict[str, Any]:
-    """Returns the options of a run between the lab's two nodes."""
+    """Returns the options of a run between two nodes of the lab."""
     return {"collective": collective, "size": size, "lab": LAB, **more}
 
 
@@ -126,9 +129,10 @@ def tcc() -> Preset:
         program="gemv_alltoall",
         runs=[
             {"arguments": "--order 4000 --bytes 5000000", **measured},
-            # So that the product takes about as long as the lab's links: theirs took longer.
+            # With this order the product takes about as long as the transfer on the lab's links,
+            # which takes longer than on those of the publication.
             {"arguments": "--order 8000 --bytes 2500000", **measured},
-            # As many bytes in four collectives at once.
+            # The bytes are the same in total, in four collectives at once.
             {"arguments": "--order 8000 --bytes 625000 --in-flight 4", **measured},
         ],
         judge=judge_tcc,
@@ -140,10 +144,11 @@ def tcc() -> Preset:
 
 
 def ranks_beside(threads: int, cores: int) -> int:
-    """How many ranks leave cores enough for their threads, so many on each; 0: none do.
+    """Returns how many ranks leave enough cores for their threads, with this many threads on a
+    core. Returns 0 if no number does.
 
-    On two cores the threads get one and all their ranks the other: that is another experiment.
-    """
+    On two cores the threads get one core and all their ranks the other, which is another experiment
+    than the published one."""
     if cores == 2:
         return threads if threads > 1 else 0
     ranks = cores * threads // (threads + 1)
@@ -184,7 +189,7 @@ def threads_per_core(cores: int) -> Preset:
 
 
 def threads_missing(cores: int) -> str:
-    """Says which parts of the study's experiment this machine cannot run."""
+    """Returns a text about the parts of the study's experiment that this machine cannot run."""
     needed = {"Prog1": 4, "Prog2": 3, "Prog4": 5}
     lacking = [name for name, threads in THREADS.items() if not ranks_beside(threads, cores)]
     parts = ["32 nodes of 120 cores"]
@@ -197,11 +202,12 @@ def threads_missing(cores: int) -> str:
     return "; ".join(parts) + "."
 
 
-FREE_CORES = 2  # left to the threads, as published
+FREE_CORES = 2  # number of cores left to the threads, as published
 
 
 def placement(cores: int) -> Preset:
-    """On one node where it has cores for four ranks: of two ranks each thread has its own core."""
+    """Returns the preset placement. It uses one node if that has cores for four ranks. With two
+    ranks each thread would have a core of its own under any placement."""
     measured = {"engines": "thread", "placements": "bind,numa,odd-even", "amounts": "0.5x,1x,2x"}
     if cores >= 4 + FREE_CORES:
         own = {"algorithms": "chain", "launcher": "mpiexec", "lab": None}
@@ -283,7 +289,7 @@ def iallreduce_kernel(cores: int) -> Preset:
 
 def pipecg(cores: int) -> Preset:
     engines = "native,thread,auto"
-    # The second time with reductions that take as long as in a large machine.
+    # In the second run reductions take as long as on a large machine.
     labs = (LAB, f"{LAB},delay=1ms")
     runs: list[dict[str, Any]] = [
         {"arguments": f"--grid 32x32x32 --method {method}", "engines": engines, "lab": lab}
@@ -292,7 +298,7 @@ def pipecg(cores: int) -> Preset:
     ]
     missing = "2,048 nodes."
     if cores >= 2 * MASTER_THREADS:
-        # On the master thread of each rank, while its other thread multiplies.
+        # The master thread of each rank communicates while the rank's other thread multiplies.
         words = f"--grid 32x32x32 --method pipelined --threads {MASTER_THREADS}"
         own = {"arguments": words, "engines": engines, "cores_per_node": MASTER_THREADS}
         runs += [{**own, "lab": lab} for lab in labs]
@@ -349,7 +355,7 @@ def stencil() -> Preset:
     )
 
 
-# N and steps
+# pairs of the grid's size N and the number of steps
 GPU_STENCILS = ((1024, 1000), (2048, 500), (4096, 400), (8192, 200), (16384, 100), (32768, 40))
 
 
@@ -375,7 +381,7 @@ def gpu_stencil() -> Preset:
 
 
 def cpals() -> Preset:
-    # Each rank's rows are more than passes the lab's links at full speed.
+    # The rows of each rank are larger than the burst that the lab's links pass at full speed.
     words = "--dimensions 12000x8000x6000 --entries 4000000 --rank 16 --iterations 6"
     return Preset(
         name="cpals",

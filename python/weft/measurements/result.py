@@ -1,6 +1,7 @@
-"""A benchmark's result: candidates, points, and their formats JSON (weft-bench/2) and CSV. It is
-separate from measuring: reports, comparisons and other tools read results only through this module
-and store.py (SQLite). docs/benchmarking.md has the schema and the definitions."""
+"""A benchmark's result: candidates, points, and the formats JSON (weft-bench/2) and CSV.
+
+Reports, comparisons and other tools read results only by this module and by store.py (SQLite).
+docs/benchmarking.md has the schema and the definitions."""
 
 from __future__ import annotations
 
@@ -14,12 +15,13 @@ from weft.data import files, json_file, stored
 SCHEMA = "weft-bench/2"
 SCHEMAS = (SCHEMA, "weft-bench/1")
 MEASURED, CANNOT_RUN, STOPPED, FAILED = "measured", "cannot run", "stopped", "failed"
-# An amount below this share of the time of both is too small for a share or a slow-down of it.
+# If computation or communication is below this share of the time of both, it is too small to derive
+# a hidden share or a slowdown from it.
 SMALL = 0.1
-# The attempt to overlap hardly costs more than this: a share below says that the machine was
-# busier, or quieter, while communication ran alone.
+# Trying to overlap hardly costs more than this share. A lower share means that other load on the
+# machine differed from that during communication alone.
 LEAST_HIDDEN = -2.0
-FEWEST = 6  # samples: below, no pair of them encloses the median with 95 %
+FEWEST = 6  # with fewer samples no pair of them encloses the median with 95 %
 Status = Literal["measured", "cannot run", "stopped", "failed"]
 
 
@@ -30,7 +32,7 @@ class Statistic:
     median: float
     low: float
     high: float
-    n: int  # samples; fewer than FEWEST enclose no median with 95 %, low and high are their range
+    n: int  # number of samples; with fewer than FEWEST, low and high are only their range
 
     @property
     def is_certain(self) -> bool:
@@ -44,13 +46,14 @@ class Statistic:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A way to communicate. If `status` is not measured, `reason` says why."""
+    """A combination of MPI library, engine and settings that is measured. If `status` says that it
+    was not measured, `reason` says why."""
 
     mpi: str
     engine: str
-    placement: str = "none"  # none: the engine has no thread to place
+    placement: str = "none"  # "none" if the engine has no thread to place
     backoff: str = "none"
-    algorithm: str = "library"  # library: the MPI library's own choice; selected: Weft's
+    algorithm: str = "library"  # "library" is the MPI library's own choice, "selected" is Weft's
     status: Status = MEASURED
     reason: str = ""
 
@@ -60,7 +63,8 @@ class Candidate:
 
     @property
     def label(self) -> str:
-        """For people: the MPI library, the engine and what is not usual about it."""
+        """Returns a readable name: the MPI library, the engine, and the settings that differ from
+        the usual ones."""
         usual = ("none", "bind", "quiet", "library", "selected")
         rest = [word for word in self.key[2:] if word not in usual]
         return " ".join([self.mpi.split()[0], self.engine, *rest])
@@ -68,7 +72,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Alone:
-    """Communication alone of one candidate in one case: nothing is computed meanwhile."""
+    """Times of one candidate's communication in one case, without computation beside it."""
 
     mpi: str
     engine: str
@@ -79,8 +83,8 @@ class Alone:
     bytes: int
     ranks: int
     nodes: int
-    blocking_us: Statistic  # the blocking call of the candidate's MPI library
-    immediate_us: Statistic  # started and waited for at once
+    blocking_us: Statistic  # time of the blocking call of the candidate's MPI library
+    immediate_us: Statistic  # time of a non-blocking call that is waited for at once
 
 
 @dataclass(frozen=True)
@@ -96,12 +100,15 @@ class Point:
     bytes: int
     ranks: int
     nodes: int
-    computation_us: float  # alone
-    communication_us: float  # time of the best candidate without computation; equal for all engines
+    computation_us: float  # time of the computation alone
+    # time of the best candidate without computation; the same for all engines
+    communication_us: float
     total_us: Statistic
-    hidden: float  # signed, never clamped
-    slowdown_of_computation: float  # computation inside the overlap / computation alone
-    amount: int = 0  # 0, 1, …: which amount of computation; the same work for all candidates
+    hidden: float  # share of the communication that was hidden; it may be negative or above 1
+    # time of the computation during the overlap, divided by that alone
+    slowdown_of_computation: float
+    # number of the amount of computation from 0; it is the same work for all candidates
+    amount: int = 0
     kernel: str = ""
 
     @property
@@ -116,8 +123,10 @@ class Point:
 
     @property
     def known_share(self) -> float | None:
-        """`hidden`; None where the total is less certain than all that could be hidden, or that
-        is too little to tell, or where it comes out below what can be."""
+        """Returns `hidden`, or None if it cannot be trusted.
+
+        That is so if the total time is less certain than what could be hidden, if that is too
+        small, or if the share is lower than an overlap can cause."""
         uncertain_us = (self.total_us.high - self.total_us.low) / 2
         could_us = min(self.communication_us, self.computation_us)
         known = could_us > uncertain_us and not self.is_small(could_us)
@@ -126,7 +135,7 @@ class Point:
 
     @property
     def known_slowdown(self) -> float | None:
-        """`slowdown_of_computation`; None where there is too little computation."""
+        """Returns `slowdown_of_computation`; None if there is too little computation."""
         return None if self.is_small(self.computation_us) else self.slowdown_of_computation
 
     def is_small(self, us: float) -> bool:
@@ -140,11 +149,12 @@ class Result:
     candidates: list[Candidate] = field(default_factory=list)
     alone: list[Alone] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
-    complete: bool = True  # False: stopped before the end; --resume goes on
+    complete: bool = True  # False if the run was stopped early; --resume continues it
 
     @property
     def measured_on(self) -> dict[str, Any]:
-        """The machine, with a lab's burst in its network, which older results have elsewhere."""
+        """Returns the description of the machine. The burst of a lab is added to its network, since
+        older results have it among the settings."""
         network, lab = self.machine.get("network"), self.settings.get("lab") or {}
         if not network or "burst" not in lab or "burst" in network:
             return self.machine
@@ -152,7 +162,8 @@ class Result:
         return {**self.machine, "network": named}
 
     def to_json(self, best: str = "") -> dict[str, Any]:
-        """best: the sentence's words for who leads."""
+        """Returns the result as a document of the schema SCHEMA. `best` is the text about the
+        leading candidate."""
         mpis = ", ".join(dict.fromkeys(one.mpi for one in self.candidates))
         ranks = sorted({point.ranks for point in self.points})
         headline = {"points": len(self.points), "complete": self.complete, "best": best}
@@ -164,7 +175,8 @@ def ranks_in_words(count: int) -> str:
 
 
 def hidden_share(communication_us: float, computation_us: float, total_us: float) -> float:
-    """Signed and never clamped; 1: all that could be hidden was."""
+    """Returns the share of the possible saving that was saved. It may be negative or above 1; 1
+    means that all was hidden."""
     saved = communication_us + computation_us - total_us
     return saved / min(communication_us, computation_us)
 
@@ -174,7 +186,7 @@ def save_json(result: Result, path: Path, best: str = "") -> None:
 
 
 def save_csv(result: Result, path: Path) -> None:
-    """Writes one line per point; total_us becomes total_us_median, total_us_low, …"""
+    """Writes one line per point. total_us becomes the columns total_us_median, total_us_low, …"""
     names = [f.name for f in fields(Point)]
     spread = [f.name for f in fields(Statistic)]
     header = [n for n in names if n != "total_us"] + [f"total_us_{n}" for n in spread]
@@ -187,5 +199,5 @@ def save_csv(result: Result, path: Path) -> None:
 
 
 def load_json(path: Path) -> Result:
-    """A result; ResultError names the field that is wrong."""
+    """Returns the result in a JSON file. Raises ResultError, which names the wrong field."""
     return stored.read(Result, path, SCHEMAS)

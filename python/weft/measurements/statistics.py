@@ -1,9 +1,8 @@
-"""Medians with confidence intervals, who leads, and the amounts of computation to measure.
+"""Medians with confidence intervals, comparisons, and the amounts of computation to measure.
 
-Why order statistics: the interval of a median needs no assumption on the distribution of times
-(Hoefler, Belli, SC15, rule 5: nonparametric intervals). Why here: the demo, the terminal, the pages
-and comparisons must call the same thing faster.
-"""
+Order statistics give an interval of the median without an assumption on the distribution of times
+(Hoefler, Belli, SC15, rule 5: nonparametric intervals). The demo, the terminal, the pages and
+comparisons all use this module, so that they agree on what is faster."""
 
 from __future__ import annotations
 
@@ -14,21 +13,24 @@ from functools import lru_cache
 
 from weft.measurements.result import FEWEST, Statistic
 
-LEVEL = 0.05  # how often an interval may miss the median
-TOLERANCE = 0.02  # half-width of the 95 % interval, as a share of the median
+LEVEL = 0.05  # probability with which an interval may miss the median
+TOLERANCE = 0.02  # accepted half-width of the 95 % interval, as a share of the median
 # Below this share of the time, two candidates count as equally fast.
 NOTICEABLE = 0.02
 FASTER, SAME, SLOWER = "faster", "same", "slower"
-# Bounds as multiples of the fastest candidate's communication, and of the slowest's.
+# The amounts of computation reach from this multiple of the fastest candidate's communication to
+# this multiple of the slowest one's.
 LOWEST, HIGHEST = 0.1, 2.0
 
 
 @lru_cache
 def interval_place(n: int, level: float = LEVEL) -> int:
-    """The 0-based place k: the k-th smallest and largest miss the median as often as `level`."""
+    """Returns the 0-based place k at which the interval's ends are the k-th smallest and the k-th
+    largest sample. The interval misses the median with at most the probability `level`."""
     below, place = 0.0, 0
     for k in range(n // 2):
-        # By logarithms: from 1,030 samples on, binomial coefficients are no floating-point numbers.
+        # Logarithms are used, since from 1,030 samples on binomial coefficients exceed the range of
+        # floating-point numbers.
         log_ways = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
         below += math.exp(log_ways - n * math.log(2))
         if 2 * below > level:
@@ -38,18 +40,19 @@ def interval_place(n: int, level: float = LEVEL) -> int:
 
 
 def fewest(level: float) -> int:
-    """The number of samples from which on their range misses the median no more often."""
+    """Returns the least number of samples whose range misses the median with at most this
+    probability."""
     return math.ceil(1 - math.log2(level))
 
 
 def ever_missed(looks: int, level: float) -> float:
-    """How often intervals of this level, made anew after each sample, ever miss the median.
+    """Returns the probability that any of the intervals, one after each sample, misses the median.
 
-    Each sample lies above the median or below it, as a coin falls. An interval misses the median
-    where too few lie on one of its sides.
-    """
+    A sample lies above or below the median with equal probability. An interval misses the median if
+    too few samples lie on one of its sides."""
     first, missed = fewest(level), 0.0
-    by_count = [1.0]  # probability of so many samples above it, where none has missed it yet
+    # by number of samples above the median: its probability together with no miss so far
+    by_count = [1.0]
     for n in range(1, looks + 1):
         pairs = zip([*by_count, 0.0], [0.0, *by_count])
         by_count = [(below + above) / 2 for below, above in pairs]
@@ -64,8 +67,10 @@ def ever_missed(looks: int, level: float) -> float:
 
 @lru_cache
 def level_of_a_look(looks: int, all_looks: float) -> float:
-    """The level of each look at which all of them together miss the median no more often."""
-    low, high = all_looks / max(1, looks), all_looks  # the first keeps it whatever depends on what
+    """Returns the level for each interval at which all of them together miss the median with at
+    most the probability `all_looks`."""
+    # the lower bound is Bonferroni's, which holds for dependent events
+    low, high = all_looks / max(1, looks), all_looks
     if ever_missed(looks, high) <= all_looks:
         return high
     while high / low > 1.02:
@@ -86,13 +91,14 @@ def of(samples: Sequence[float], level: float = LEVEL) -> Statistic:
 
 
 def leads(fast: Statistic, slow: Statistic) -> bool:
-    """Noticeably, and beyond the confidence intervals of both, which both must have."""
+    """Returns whether `fast` is noticeably shorter than `slow`, beyond the confidence intervals of
+    both. Both must have enough samples."""
     apart = fast.median < (1 - NOTICEABLE) * slow.median and fast.high < slow.low
     return apart and fast.is_certain and slow.is_certain
 
 
 def verdict(one: Statistic, other: Statistic) -> str:
-    """Whether `one` is faster than, slower than or the same as `other`."""
+    """Returns whether `one` is faster than, slower than or the same as `other`."""
     if leads(one, other):
         return FASTER
     return SLOWER if leads(other, one) else SAME
@@ -109,15 +115,17 @@ def ratio(one: Statistic, other: Statistic) -> Statistic:
 
 
 def settled(samples: Sequence[float], tolerance: float = TOLERANCE) -> bool:
-    """Enough samples: the interval of the median is within the tolerance."""
+    """Returns whether there are enough samples: the interval of the median is within the tolerance.
+    """
     return len(samples) >= FEWEST and of(samples).half_width <= tolerance
 
 
 def amounts_us(communication_us: Sequence[float], count: int) -> list[float]:
-    """`count` amounts of computation, evenly over the range that shows all candidates' effect.
+    """Returns `count` amounts of computation in us, evenly over the range in which all candidates
+    show an effect.
 
-    Below the range even the fastest candidate is barely covered; above, all of the slowest is.
-    """
+    Below the range even the fastest candidate's communication is hardly hidden. Above it the
+    slowest candidate's communication is hidden as a whole."""
     fastest, slowest = min(communication_us), max(communication_us)
     if count == 1:
         return [fastest]

@@ -1,8 +1,7 @@
-"""The SQLite file of a benchmark: every sample, the machine and the settings; runs are appended.
+"""The SQLite file of a benchmark: every sample, the machine and the settings. Runs are appended.
 
-Why SQLite: what has been measured is safe the moment it is written, also when the run is stopped,
-and one file holds the runs of a machine. docs/benchmarking.md describes the tables.
-"""
+With SQLite each sample is safe as soon as it is written, even if the run is stopped, and one file
+holds all runs of a machine. docs/benchmarking.md describes the tables."""
 
 from __future__ import annotations
 
@@ -54,7 +53,8 @@ CREATE TABLE sample (id INTEGER PRIMARY KEY, job INTEGER NOT NULL REFERENCES job
   computation_us REAL);
 CREATE INDEX sample_of_job ON sample (job);
 """
-# Cases that a resumed run need not measure again; a table of its own, since older files lack it.
+# This table has the candidates that a resumed run need not measure again. It is created separately,
+# since older files lack it.
 ENDED = """
 CREATE TABLE IF NOT EXISTS ended (measured_case INTEGER NOT NULL REFERENCES measured_case,
   candidate INTEGER NOT NULL REFERENCES candidate, round INTEGER NOT NULL, iteration_us REAL,
@@ -78,9 +78,9 @@ class Begun:
 
     number: int  # number of the case in the store
     nodes: int
-    ended: set[tuple[tuple, int]]  # (candidate's key, round)
+    ended: set[tuple[tuple, int]]  # pairs of a candidate's key and a round
     iteration_us: list[float]
-    samples: dict[tuple, list[float]]  # (kind, candidate's key or (MPI, own progress), amount)
+    samples: dict[tuple, list[float]]  # by kind, candidate's key or (MPI, own progress), and amount
 
 
 class Store:
@@ -146,7 +146,8 @@ class Store:
     def run_facts(
         self, run: int, settings: type[T] = dict[str, Any]
     ) -> tuple[dict[str, Any], T, bool]:
-        """Machine, settings (of the type asked for), and whether the run came to its end."""
+        """Returns the machine, the settings as the given type, and whether the run was completed.
+        Raises ResultError if there is no such run."""
         query = "SELECT machine, settings, complete FROM run WHERE id = ?"
         row = self.connection.execute(query, (run,)).fetchone()
         if not row:
@@ -159,9 +160,9 @@ class Store:
         self.insert("UPDATE run SET complete = ? WHERE id = ?", (int(complete), run))
 
     def candidate(self, run: int, candidate: Candidate) -> int:
-        """Adds a candidate, or renews its status."""
+        """Adds a candidate, or updates its status. Returns its number."""
         values = (run, *candidate.key, candidate.status, candidate.reason)
-        # SQLite before 3.35 wants the columns that conflict.
+        # SQLite before 3.35 requires the names of the columns that conflict.
         self.insert(
             f"INSERT INTO candidate (run, {CANDIDATE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
             " ON CONFLICT (run, mpi, engine, placement, backoff, algorithm)"
@@ -177,7 +178,8 @@ class Store:
     def case(
         self, run: int, case: tuple[str, int, int, int], kernel: str, iterations: list[int]
     ) -> int:
-        """The case (collective, bytes, ranks, nodes) with its amounts of computation."""
+        """Adds a case (collective, bytes, ranks, nodes) and its amounts of computation, and returns
+        its number."""
         values = (run, *case, kernel)
         self.insert(
             "INSERT OR IGNORE INTO measured_case (run, collective, bytes, ranks, nodes, kernel)"
@@ -194,7 +196,8 @@ class Store:
         return number
 
     def iterations(self, run: int, case: tuple[str, int, int, int]) -> list[int]:
-        """The amounts of a case that was begun; empty if it was not."""
+        """Returns the amounts of computation of a case that has been started; an empty list if it
+        has not."""
         query = (
             "SELECT iterations FROM amount JOIN measured_case ON measured_case.id = measured_case"
             " WHERE run = ? AND collective = ? AND bytes = ? AND ranks = ? AND nodes = ?"
@@ -210,7 +213,8 @@ class Store:
         )
 
     def samples(self, job: int, rows: list[tuple]) -> None:
-        """Rows of (candidate or None, kind, amount or None, us, computation_us or None)."""
+        """Adds samples. A row is (candidate or None, kind, amount or None, us, computation_us or
+        None)."""
         self.connection.executemany(
             "INSERT INTO sample (job, candidate, kind, amount, us, computation_us)"
             " VALUES (?, ?, ?, ?, ?, ?)",
@@ -221,7 +225,7 @@ class Store:
     def end(
         self, case: int, candidates: Sequence[int], number: int, iteration_us: float | None
     ) -> None:
-        """The candidates' job of this round has come to its end."""
+        """Records that the job of these candidates in this round is complete."""
         self.connection.execute(ENDED)
         self.connection.executemany(
             "INSERT OR REPLACE INTO ended VALUES (?, ?, ?, ?)",
@@ -234,7 +238,7 @@ class Store:
         return self.connection.execute(query, (run,)).fetchone()[0]
 
     def lost(self, run: int) -> set[tuple]:
-        """Keys of the candidates that hung or failed."""
+        """Returns the keys of the candidates that hung or failed."""
         query = (
             "SELECT mpi, engine, placement, backoff, algorithm FROM candidate WHERE run = ?"
             " AND status IN (?, ?)"
@@ -242,7 +246,7 @@ class Store:
         return set(self.connection.execute(query, (run, STOPPED, FAILED)))
 
     def begun(self, run: int, collective: str, size: int, ranks: int) -> Begun | None:
-        """None if nothing of the case has been measured."""
+        """Returns the earlier results for a case; None if nothing of it has been measured."""
         query = (
             "SELECT id, nodes FROM measured_case WHERE run = ? AND collective = ? AND bytes = ?"
             " AND ranks = ? ORDER BY id"
@@ -278,7 +282,8 @@ class Store:
         return {number: Candidate(*values) for number, *values in rows}
 
     def result(self, run: int | None = None) -> Result:
-        """Everything of one run, by default the last, as points."""
+        """Returns one run as points, by default the last run. Raises ResultError if the file is
+        damaged."""
         try:
             return Reading(self, run or self.last_run()).result()
         except (sqlite3.Error, KeyError) as error:
@@ -297,7 +302,8 @@ class Reading:
         query = "SELECT id, collective, bytes, ranks, nodes, kernel FROM measured_case"
         for number, *values in store.connection.execute(f"{query} WHERE run = ?", (run,)):
             self.cases[number] = tuple(values)
-        # Samples by (case, …); computation and blocking by whether the library makes own progress.
+        # These are samples by (case, …). Computation and blocking calls are separated by whether
+        # the MPI library progresses by itself.
         self.blocking: dict[tuple, list[float]] = defaultdict(list)
         self.immediate: dict[tuple, list[float]] = defaultdict(list)
         self.computation: dict[tuple, list[float]] = defaultdict(list)
@@ -331,7 +337,8 @@ class Reading:
         return min((statistics.of(samples).median for samples in times), default=None)
 
     def computation_us(self, case: int, amount: int) -> float | None:
-        """Alone, in all jobs where no thread of the MPI library's runs beside it."""
+        """Returns the time of the computation alone, from jobs without a progress thread of the MPI
+        library if there are any; None if it was not measured."""
         samples = self.computation.get((case, amount, 0)) or self.computation.get((case, amount, 1))
         return statistics.of(samples).median if samples else None
 
@@ -342,9 +349,9 @@ class Reading:
             computation_us = self.computation_us(case, amount)
             communication_us = communication[case]
             if not computation_us or not communication_us:
-                continue  # stopped before either was measured
+                continue  # the run was stopped before either was measured
             if self.candidates[candidate].status == FAILED:
-                continue  # its results were wrong, or it crashed
+                continue  # the candidate gave wrong results or crashed
             total = statistics.of([us for us, _ in samples])
             inside = statistics.of([inside for _, inside in samples]).median
             *where, kernel = self.cases[case]
@@ -386,13 +393,13 @@ class Reading:
 
 
 def load_sqlite(path: Path, run: int | None = None) -> Result:
-    """The last run of the file, or the given one."""
+    """Returns the last run of the file, or the given one."""
     with Store(path, create=False) as store:
         return store.result(run)
 
 
 def load(path: Path) -> Result:
-    """A result from JSON or SQLite, whichever it is."""
+    """Returns a result from a JSON or an SQLite file. Raises ResultError if it cannot be read."""
     try:
         with path.open("rb") as file:
             start = file.read(16)

@@ -1,1 +1,1 @@
-"""Reports: results of measurements as pages that open offline, and their pictures."""
+"""Writes results of measurements as HTML pages that open offline, and as pictures."""

@@ -1,4 +1,4 @@
-"""`weft report` and `weft compare`: results as pages, and two results against each other."""
+"""Writes results as pages (`weft report`), and compares results (`weft compare`)."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from weft.report.effect_page import Source
     from weft.report.history import Course
 
-MOST_SHOWN = 6  # results, in the terminal: the oldest and the newest ones
+MOST_SHOWN = 6  # most results in the terminal's table: the oldest and the newest ones
 
 
 def fail(verb: str, message: object) -> typer.Exit:
@@ -40,7 +40,8 @@ def load(verb: str, path: Path) -> "Result":
 
 
 def kernel_results(paths: list[Path]) -> list["kernels.KernelResult"]:
-    """Empty if these are results of the benchmark; both kinds at once are refused."""
+    """Returns the results of kernels; an empty list if the files are results of the benchmark.
+    Refuses a mixture of both."""
     from weft.data.stored import ResultError
     from weft.measurements import kernels
 
@@ -83,7 +84,7 @@ def report(
     json: Annotated[Optional[Path], json_file.option("Also write the advice as JSON.")] = None,
 ) -> None:
     """Show results of weft bench as a page that works offline, and say what to use."""
-    # Loaded here: its report library takes longer to load than the other commands take.
+    # The modules are imported here, since that takes longer than other commands run.
     from rich.console import Console
 
     from weft.measurements import effect
@@ -116,7 +117,7 @@ def report(
 
 
 def as_json(sources: list["Source"]) -> dict:
-    """The schema weft-report/1."""
+    """Returns the advice as a document of the schema weft-report/1."""
     from weft.data.stored import head
     from weft.measurements import effect
 
@@ -129,7 +130,7 @@ def as_json(sources: list["Source"]) -> dict:
 
 
 def source_of(path: Path) -> "Source":
-    """A result; with what its preset's publication says, if it was measured for one."""
+    """Returns a result. If it was measured for a preset, the remarks have the published finding."""
     from weft.measurements import presets
     from weft.report import effect_page
 
@@ -220,7 +221,7 @@ def write_json(path: Path, document: dict) -> None:
 
 
 def course_tables(courses: list["Course"], count: int) -> Iterator["Table"]:
-    """The time in each result, divided by that in the oldest one."""
+    """Yields tables with the time in each result, divided by that in the oldest one."""
     from rich.table import Table
 
     from weft.report.history import by_case
@@ -241,7 +242,7 @@ def course_tables(courses: list["Course"], count: int) -> Iterator["Table"]:
 
 
 def ratio_tables(found) -> Iterator["Table"]:
-    """A table per case, since the case's name is longer than any column."""
+    """Yields one table per case, since the name of a case is wider than any column."""
     from rich.table import Table
 
     from weft.measurements.effect import duration

@@ -1,8 +1,6 @@
-"""The page of benchmark results: advice, curves, crossings, heat maps of the winner, tables.
+"""Writes the page of benchmark results: advice, curves, crossings, heat maps of the winner, tables.
 
-Why apart from weft.measurements.effect: that has the figures and the sentences; this only shows
-them.
-"""
+The figures and the sentences come from weft.measurements.effect."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ from weft.report.svg import DASHED, DOTTED, ROUND, Graph, Line, Look, Stack, leg
 
 NO_DIFFERENCE = "no difference to blocking"
 NOT_DECIDED = "not decided: too few samples"
-HEADROOM = 1.5  # above the highest median, for bands
+HEADROOM = 1.5  # height of the axis over the highest median, so that bands have room
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class Source:
 
     name: str
     result: Result
-    remarks: tuple[str, ...] = ()  # findings of a preset
+    remarks: tuple[str, ...] = ()  # sentences about the findings of a preset
 
     @property
     def cases(self) -> list[Case]:
@@ -48,7 +46,7 @@ def looks(sources: Sequence[Source]) -> dict[str, Look]:
 
 
 def look_of(name: str, styles: dict[str, Look]) -> Look:
-    """The blocking call's, too, which no candidate has."""
+    """Returns the look of a candidate, or that of the blocking call, which is no candidate."""
     return styles.get(name, Look("faint", DASHED, ROUND))
 
 
@@ -77,7 +75,8 @@ def time_line(curve: Curve, case: Case, styles: dict[str, Look], strong: bool) -
 
 
 def highest_us(case: Case) -> float:
-    """That is drawn: one interval that is far wider than all others must not flatten the lines."""
+    """Returns the highest time that is drawn. A single interval that is far wider than all others
+    must not flatten the lines."""
     return highest([r.total for curve in case.curves for r in curve.readings.values()])
 
 
@@ -94,7 +93,7 @@ def heads(case: Case) -> dict[float, str]:
 
 
 def ideal_line(case: Case) -> Line:
-    """The longer of communication and computation."""
+    """Returns the line of perfect overlap: the longer of communication and computation."""
     scale = case.unit[1]
     corner, last = case.communication_us / scale, case.computation_us[-1] / scale
     xs = sorted(value for value in (0.0, corner, last) if value <= last)
@@ -146,7 +145,8 @@ def slowdown_graph(case: Case, styles: dict[str, Look]) -> Graph:
 
 
 def chart(case: Case, styles: dict[str, Look]) -> Stack:
-    """Below the times, how much the computation slows down; where that is known."""
+    """Returns the graph of times, and below it the graph of the computation's slowdown if that is
+    known."""
     slowdown = slowdown_graph(case, styles)
     time = time_graph(case, styles)
     graphs = (time, slowdown) if slowdown.lines else (time,)
@@ -166,7 +166,8 @@ def height(case: Case, x_us: float) -> float:
 
 
 def heat_maps(cases: Sequence[Case], styles: dict[str, Look]) -> list[dict[str, Any]]:
-    """Size × amount of the winner, for what was measured at several sizes."""
+    """Returns heat maps of the winner by size and amount of computation, for cases that were
+    measured at several sizes."""
     groups: dict[tuple, list[Case]] = {}
     for case in cases:
         groups.setdefault(case.group, []).append(case)
@@ -174,7 +175,7 @@ def heat_maps(cases: Sequence[Case], styles: dict[str, Look]) -> list[dict[str, 
 
 
 def heat_map(cases: Sequence[Case], styles: dict[str, Look]) -> dict[str, Any]:
-    """The least size is at the bottom."""
+    """Returns the heat map of one group of cases, with the smallest size at the bottom."""
     first = cases[0]
     title = f"{first.call}, {first.title.partition(', ')[2].partition(', ')[2]}"
     rows = [
@@ -239,14 +240,15 @@ def table(case: Case) -> list[dict[str, Any]]:
 
 
 def rank(curve: Curve, standing: Standing) -> str:
-    """`best`: alone; `tied`; or neither."""
+    """Returns "best" for a sole winner, "tied" for one of several, and otherwise an empty string.
+    """
     if curve not in standing.all:
         return ""
     return "tied" if standing.tied else "best"
 
 
 def figures(case: Case, curve: Curve, amount: int) -> list[str]:
-    """The row's cells."""
+    """Returns the cells of a table's row."""
     reading = curve.readings[amount]
     shares = (reading.hidden, _against(case, curve, amount), reading.slowed)
     cells = [*effect.figures(reading.total, case), str(reading.total.n)]
@@ -268,7 +270,8 @@ def not_run(result: Result) -> list[dict[str, str]]:
     ]
 
 
-# Words for what a result says of machine and settings; a result of other tools may say more.
+# These are readable names of facts about machine and settings. Results of other tools may have
+# further facts.
 NAMES = {
     "cpu": "processor",
     "memory_bytes": "memory",
@@ -279,7 +282,8 @@ NAMES = {
     "fixed_work": "the same total work on all numbers of ranks",
     "time_budget_s": "time for measuring, at most",
 }
-# The cases and the network say these, or they matter only to who repeats the measurement.
+# These facts are left out, since the cases and the network show them, or since they only matter for
+# repeating the measurement.
 LEFT_OUT = {
     *("usable_cores", "numa_nodes", "python", "collectives", "bytes", "engines", "mpis", "ranks"),
     *("placements", "backoffs", "algorithms", "amounts", "lab", "launcher", "tolerance", "hang_s"),
@@ -288,7 +292,8 @@ LEFT_OUT = {
 
 
 def facts(values: dict[str, Any]) -> list[tuple[str, str]]:
-    """Machine or settings in words; what is empty or off is left out."""
+    """Returns facts about the machine or the settings as pairs of readable words. Empty and
+    disabled ones are left out."""
     return [
         (NAMES.get(key) or key.replace("_", " "), fact(key, value))
         for key, value in values.items()
@@ -314,7 +319,7 @@ def words(value: Any) -> str:
 
 
 def advice_of(source: Source) -> list[dict[str, Any]]:
-    """Per collective, a sentence for each of its cases."""
+    """Returns for each collective a sentence about each of its cases."""
     found: dict[str, list[str]] = {}
     for case in source.cases:
         where = case.title.partition(", ")[2]
@@ -348,7 +353,7 @@ def section(source: Source, styles: dict[str, Look]) -> dict[str, Any]:
 
 
 def render(sources: Sequence[Source]) -> str:
-    """ValueError if there is nothing to show."""
+    """Returns the page's HTML. Raises ValueError if there is nothing to show."""
     for source in sources:
         if not source.result.points:
             raise ValueError(f"{source.name}: nothing was measured, there is nothing to report")

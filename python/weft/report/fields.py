@@ -1,4 +1,4 @@
-"""Rows of coloured fields as SVG, such as the fastest candidate by size and amount."""
+"""Draws rows of coloured fields as SVG, such as the fastest candidate by size and amount."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Cell:
 
     @property
     def ink(self) -> str:
-        """Returns the colour of text on it; "": the page's own."""
+        """Returns the colour of text on the field; an empty string for the page's own colour."""
         return ink_on(self.colour) if self.colour.startswith("#") else ""
 
 
 def ink_on(colour: str) -> str:
-    """White or black, which is read better on a colour."""
+    """Returns white or black, whichever has more contrast on the colour."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
@@ -34,7 +34,8 @@ def ink_on(colour: str) -> str:
 
 @dataclass(frozen=True)
 class Map:
-    """Rows of fields, from top to bottom: the row's name, the unit of its fields, and these."""
+    """Rows of fields from top to bottom. A row has its name, the unit of its fields, and the
+    fields."""
 
     rows: Sequence[tuple[str, str, Sequence[Cell]]]
     x_title: str
@@ -75,7 +76,7 @@ class Map:
         return joined((key(self.entries), tag("div", svg, class_="plot", style=style)))
 
     def around(self, area: Field, row: int, at: int) -> str:
-        """The path around a field."""
+        """Returns the SVG path around a field."""
         (x, y), (end, bottom) = (
             area.spot(at, area.y.last - row),
             area.spot(at + 1, area.y.last - row - 1),

@@ -1,7 +1,8 @@
-"""Several results, oldest first: whether the newest is slower than the oldest, and how they went.
+"""Compares several results, the oldest first: whether the newest is slower than the oldest, and how
+the times developed.
 
-Why held against the oldest: what gets slower by little each time would never be found otherwise.
-"""
+The comparison is with the oldest result, since a series of small slowdowns would never be noticed
+otherwise."""
 
 from __future__ import annotations
 
@@ -18,17 +19,17 @@ from weft.report.effect_page import highest
 from weft.report.svg import DASHED, ROUND, Graph, Line, Look, Stack, legend_of, look, one_scale
 from weft.report.versus import Ratio, Versus
 
-# Results that differ in one of these are of two machines.
+# Results that differ in one of these facts come from different machines.
 OF_A_MACHINE = ("cpu", "cores", "usable_cores", "network")
-MOST_NAMED = 3  # points, in a sentence
+MOST_NAMED = 3  # most points that are named in a sentence
 
 
 class HistoryError(Exception):
-    """Results that cannot be judged together; the message says why."""
+    """Raised for results that cannot be judged together; the message says why."""
 
 
 def share(text: str) -> float:
-    """`5%` or `5`: in per cent."""
+    """Returns the share in a text such as `5%` or `5`. Raises HistoryError for any other text."""
     try:
         value = float(text.replace("%", "").strip()) / 100
     except ValueError:
@@ -63,7 +64,8 @@ def open_points(found: Versus, allowed: float) -> int:
 
 
 def judgement(found: Versus, allowed: float) -> tuple[bool, str]:
-    """Whether it fails, and one sentence."""
+    """Returns whether the comparison fails, and a sentence about it. Raises HistoryError if no case
+    is common to both."""
     if not found.ratios:
         raise HistoryError("--fail-if-slower: no candidate was measured in the same case in both")
     worse, limit = slower(found, allowed), percent(allowed)
@@ -87,17 +89,17 @@ def judgement(found: Versus, allowed: float) -> tuple[bool, str]:
     )
 
 
-# ---- More than two ----------------------------------------------------------------------------
+# ---- More than two results ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Course:
-    """A candidate in one case: its time in each result, divided by that in the oldest one."""
+    """One candidate in one case: its time in each result, divided by that in the oldest one."""
 
     title: str
     name: str
     blocking: bool
-    times: dict[int, Statistic]  # by the number of the result, from 1; medians over the amounts
+    times: dict[int, Statistic]  # medians over the amounts, by the number of the result from 1
 
 
 def courses(results: Sequence[Result]) -> list[Course]:

@@ -1,7 +1,7 @@
-"""The frame that all pages share: base.html.j2, into which charts are drawn (weft.report.svg).
+"""Renders pages from templates that all extend base.html.j2. Charts come from weft.report.svg.
 
-Why self-contained: a report is mailed, archived and opened on machines without a network.
-"""
+A page is self-contained, since reports are mailed, archived, and opened on machines without a
+network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft import __version__
 
 
 def environment() -> jinja2.Environment:
-    """For the templates in this package."""
+    """Returns the Jinja environment for the templates in this package."""
     return jinja2.Environment(
         loader=jinja2.PackageLoader("weft.report", "."),
         autoescape=True,
@@ -25,7 +25,7 @@ def environment() -> jinja2.Environment:
 
 
 def render(template: str, **values: Any) -> str:
-    """The page of a template in this package, which extends base.html.j2."""
+    """Returns the page of a template in this package. The template must extend base.html.j2."""
     return (
         environment()
         .get_template(template)

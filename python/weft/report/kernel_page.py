@@ -1,7 +1,8 @@
-"""The page of a kernel's figures: what was published and found, a bar per engine, and a table.
+"""Writes the page of a kernel's figures: the published and the measured finding, a bar per engine,
+a table.
 
-Why apart from weft.report.effect_page: there is no amount of computation to draw over.
-"""
+Kernels have no amount of computation over which curves could be drawn, as on
+weft.report.effect_page."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def section(result: KernelResult) -> dict[str, Any]:
 
 
 def rows(run: Run) -> list[dict[str, Any]]:
-    """Returns a row per variant, blocking first."""
+    """Returns a table row per variant, with the blocking one first."""
     best, _ = choice.best((BLOCKING, *run.engines), run.times_us.__getitem__, simplicity)
     found = []
     for name in (BLOCKING, *run.engines):
@@ -54,7 +55,7 @@ def rows(run: Run) -> list[dict[str, Any]]:
 
 
 def simplicity(name: str) -> tuple[int, int]:
-    """A variant's name ends with its engine's."""
+    """Returns the sort key of a variant by simplicity. Its engine is the last part of its name."""
     return choice.simplicity(name.rpartition(", ")[2], name)
 
 
@@ -77,7 +78,7 @@ def chart(run: Run) -> Bars:
 
 
 def render(results: Sequence[KernelResult]) -> str:
-    """ValueError if there is nothing to show."""
+    """Returns the page's HTML. Raises ValueError if there is nothing to show."""
     if not any(result.runs for result in results):
         raise ValueError("nothing was measured, there is nothing to report")
     return html.render(

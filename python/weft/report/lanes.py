@@ -1,7 +1,6 @@
-"""Rows of spans as SVG: what ranks or cores did when.
+"""Draws rows of time spans as SVG: what ranks or cores did at which time.
 
-Why spans are joined: a job has more of them than a screen has pixels.
-"""
+Close spans are joined, since a job has more of them than a screen has pixels."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ from weft.report.svg import (
     tag,
 )
 
-LEFT = 40  # pixels, for the numbers of rows
+LEFT = 40  # pixels on the left for the numbers of rows
 
 
 @dataclass(frozen=True)
@@ -46,10 +45,10 @@ class Lanes:
     last: float
     x_title: str
     name: str
-    kinds: Sequence[tuple[str, str]]  # name and colour
-    took: Callable[[float], str]  # how long a part of the axis is, in words
-    most: int = 600  # spans
-    height: float = 14  # height of a row
+    kinds: Sequence[tuple[str, str]]  # name and colour of each kind
+    took: Callable[[float], str]  # returns the length of a part of the axis as text
+    most: int = 600  # largest number of drawn spans
+    height: float = 14  # height of a row in pixels
 
     def hover(self, span: Span, count: int) -> str:
         took, kind = self.took(span.end - span.begin), self.kinds[span.kind][0]
@@ -58,7 +57,8 @@ class Lanes:
         return f"{span.name}, {kind}: {took}"
 
     def row(self, spans: Iterable[tuple[Span, int]], area: Field) -> Markup:
-        """None is narrower than one step."""
+        """Draws the spans of a row. Each is at least one step wide, so that short ones are visible.
+        """
         kinds: dict[int, list[Markup]] = {}
         for span, count in spans:
             around = area.strip(span.begin, max(span.end, span.begin + self.last / ACROSS))
@@ -83,16 +83,18 @@ class Lanes:
 
 @dataclass(frozen=True)
 class Rows:
-    """Many rows that have numbers, such as a machine's cores: a path for each kind."""
+    """Many numbered rows, such as the cores of a machine, with one SVG path for each kind of span.
+    """
 
     rows: Sequence[Sequence[Span]]
     last: float
     x_title: str
     name: str
-    kinds: Sequence[tuple[str, str]]  # the first is drawn over the others
+    # name and colour of each kind; the first kind is drawn over the others
+    kinds: Sequence[tuple[str, str]]
     row_title: str
     most: int = 2500
-    height: float = 420  # at most
+    height: float = 420  # greatest height of all rows in pixels
 
     def __html__(self) -> Markup:
         row = max(2.0, min(12.0, self.height / max(1, len(self.rows))))
@@ -119,7 +121,7 @@ class Rows:
         return joined((key(self.kinds), chart))
 
     def labels(self, area: Field, row: float) -> list[Markup]:
-        """The numbers of some rows."""
+        """Draws the numbers of some of the rows."""
         step = max(1, round(round_step(len(self.rows) / TICKS)))
         return [
             area.text(str(at), "-6", (at + 0.5) * row + 4, "faint", text_anchor="end")
@@ -130,7 +132,8 @@ class Rows:
 def joined_rows(
     rows: Sequence[tuple[str, Sequence[Span]]], last: float, most: int
 ) -> list[tuple[str, list[tuple[Span, int]]]]:
-    """Each row's spans, and how many were joined in each, so that there are not too many."""
+    """Returns the rows with at most so many spans in total. Each span has the number of spans that
+    were joined in it."""
     apart = last / 2000
     while True:
         found = [(name, merged(spans, apart)) for name, spans in rows]
@@ -140,9 +143,9 @@ def joined_rows(
 
 
 def merged(spans: Sequence[Span], apart: float) -> list[tuple[Span, int]]:
-    """Short spans of one kind that are close to each other become one."""
+    """Joins short spans of one kind that are close to each other."""
     found: list[tuple[Span, int]] = []
-    latest: dict[int, int] = {}  # by kind: the place in what was found
+    latest: dict[int, int] = {}  # by kind: index of the latest span in the result
     for span in sorted(spans, key=lambda one: one.begin):
         place = latest.get(span.kind)
         if place is not None and span.end - span.begin < 4 * apart:

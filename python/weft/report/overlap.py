@@ -1,8 +1,8 @@
-"""Rows of a comparison: what jobs without Weft and jobs with it measured of one collective.
+"""Compares jobs without Weft and with it in one collective, row by row.
 
-Why apart from the page: the terminal's table, the page and tests must say the same.
-The files come from bench/overlap (schema weft-overlap/1); docs/benchmarking.md has the formula.
-"""
+The terminal's table, the page and the tests use this module, so that they agree. The files come
+from bench/overlap (schema weft-overlap/1). docs/benchmarking.md has the formula of the hidden
+share."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ WITHOUT = "without Weft"
 NATIVE = "native"
 # The possible findings of a comparison.
 GAIN, NO_GAIN, CANNOT_TELL = "gain", "no gain", "cannot tell"
-# Nobody changes anything for less: an interval that ends below says that there is no gain.
+# A smaller gain is worth no change. If the interval ends below this ratio, the finding is that
+# there is no gain.
 WORTH = 1.05
-# A gain is known well where its interval's ends are no further apart than this.
+# A gain is known well if the ratio of its interval's ends is at most this.
 NARROW = 1.15
-# More than all of it cannot be hidden: beyond this share, what was to be hidden, or behind which,
-# took longer alone than together.
+# At most all communication can be hidden. A share beyond this means that communication or
+# computation took longer alone than together.
 MOST_HIDDEN = 1.05
-# A time whose interval is wider than so much of its median, and a hidden share whose interval is
-# wider than this, are no figures to go by.
+# A time whose interval is wider than this share of its median is not shown. Neither is a hidden
+# share whose interval is wider than this.
 WIDE = 0.5
 
 
@@ -57,7 +58,7 @@ class Job:
     bytes: int
     ranks: int
     mpi: str
-    weft: Optional[str]  # the version; None: not loaded
+    weft: Optional[str]  # version of Weft; None if it was not loaded
     iterations: int
     wrong: int
     computation_us: Times
@@ -67,7 +68,7 @@ class Job:
 
 @dataclass(frozen=True)
 class CallJob:
-    """The output of a job that makes calls one after the other (--latency); the blocking ones are
+    """The output of a job that makes calls one after the other (--latency). The blocking calls are
     used."""
 
     collective: str
@@ -80,7 +81,7 @@ class CallJob:
 
 
 def read(path: Path) -> Job:
-    """A measurement; ResultError if the file is something else."""
+    """Returns the measurement in a file. Raises ResultError if the file is something else."""
     return stored.read(Job, path, SCHEMA)
 
 
@@ -95,10 +96,10 @@ def read_calls(path: Path) -> CallJob:
 class Pool:
     """The samples of several jobs of one kind, in milliseconds."""
 
-    # Maps the communicating engine to its times.
+    # This maps the engine that communicates to its times.
     alone: dict[str, list[float]] = field(default_factory=dict)
     computation: list[float] = field(default_factory=list)
-    totals: dict[str, list[float]] = field(default_factory=dict)  # engine -> times
+    totals: dict[str, list[float]] = field(default_factory=dict)  # times by engine
 
     def add(self, job: Job) -> None:
         self.computation += milliseconds(job.computation_us)
@@ -109,7 +110,7 @@ class Pool:
 
     @property
     def communication(self) -> Statistic:
-        """Returns the time of the fastest one without computation."""
+        """Returns the time of the fastest engine without computation."""
         return min(map(statistics.of, self.alone.values()), key=lambda time: time.median)
 
 
@@ -119,13 +120,14 @@ def milliseconds(times: Times) -> list[float]:
 
 @dataclass(frozen=True)
 class Row:
-    """A candidate: an engine, or the program without Weft. Times in milliseconds."""
+    """A candidate: an engine, or the program without Weft. Times are in milliseconds."""
 
     name: str
     communication: Statistic
     computation: Statistic
     total: Statistic
-    gain: Statistic | None  # times as fast as without Weft; None: it is that
+    # ratio of the time without Weft to this one's; None for the program without Weft
+    gain: Statistic | None
 
     @property
     def times(self) -> tuple[Statistic, Statistic, Statistic]:
@@ -137,7 +139,8 @@ class Row:
 
     @property
     def is_clear(self) -> bool:
-        """How much is hidden: it can be, and what the three intervals permit is about as much."""
+        """Returns whether the hidden share is known: overlap can cause it, and its interval is
+        narrow."""
         ends = itertools.product(*((time.low, time.high) for time in self.times))
         shares = [hidden_share(*times) for times in ends]
         return self.hidden >= LEAST_HIDDEN and max(shares) - min(shares) <= WIDE
@@ -145,7 +148,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All candidates of one collective."""
+    """All candidates for one collective."""
 
     collective: str
     size_bytes: int
@@ -171,14 +174,15 @@ class Comparison:
 
     @property
     def choice(self) -> tuple[Row, list[Row]]:
-        """The best of all rows, and those that are as fast within the intervals."""
+        """Returns the best of all rows, and those that are as fast within the intervals."""
         return choice.best(
             self.rows, lambda row: row.total, lambda row: choice.simplicity(row.name, row.name)
         )
 
     @property
     def shown(self) -> Row:
-        """The engine that sentences are about: the best one, or else the fastest of Weft's own."""
+        """Returns the engine that sentences are about: the best row, or the fastest of Weft's
+        engines if the program without Weft is best."""
         best, _ = self.choice
         own = [row for row in self.engines if row.name != NATIVE]
         if best is not self.without:
@@ -195,12 +199,12 @@ class Comparison:
 
     @property
     def gain(self) -> Statistic:
-        """Returns the gain of the engine shown."""
+        """Returns the gain of the engine that sentences are about."""
         return self.shown.gain
 
     @property
     def decided(self) -> bool:
-        """More measuring would change little."""
+        """Returns whether further measurements would change little."""
         return is_decided(self.finding, self.gain)
 
     @property
@@ -209,7 +213,7 @@ class Comparison:
 
     @property
     def best(self) -> Row | None:
-        """The engine to use; None where that cannot be told."""
+        """Returns the engine to use; None if that is undecided."""
         return {GAIN: self.shown, NO_GAIN: self.native, CANNOT_TELL: None}[self.finding]
 
     @property
@@ -224,7 +228,8 @@ class Comparison:
 
     @property
     def alone_is_known(self) -> bool:
-        """Communication and computation alone are figures to hold others against."""
+        """Returns whether the times of communication and computation alone are certain enough to
+        compare with."""
         row = self.engines[0]
         return all(map(figure, (row.communication, row.computation)))
 
@@ -234,7 +239,7 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """Returns the finding as a sentence, also if Weft has no gain or nothing can be told."""
+        """Returns the finding as a sentence, also if Weft gains nothing or nothing is decided."""
         say = {GAIN: self._gain, NO_GAIN: self._no_gain, CANNOT_TELL: self._cannot_tell}
         text = f"{self.call}: {say[self.finding]()}"
         clear = [row for row in self.rows if row.is_clear]
@@ -273,7 +278,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class CallComparison:
-    """A blocking call in shared memory, without Weft and with it. Times in microseconds."""
+    """A blocking call in shared memory, without Weft and with it. Times are in microseconds."""
 
     collective: str
     size_bytes: int
@@ -320,7 +325,7 @@ def is_decided(finding: str, gain: Statistic) -> bool:
 
 
 def headline(finding: str, gain: Statistic) -> str:
-    """Returns what is known of a gain, in a few words."""
+    """Returns a short text about what is known of a gain."""
     if not gain.is_certain:
         return "not known"
     if finding == GAIN:
@@ -335,7 +340,8 @@ def is_narrow(gain: Statistic) -> bool:
 
 
 def times(gain: Statistic) -> str:
-    """`1.31 to 1.42 times`, or only what is certain where the interval is wide."""
+    """Returns text such as `1.31 to 1.42 times`. If the interval is wide, it is only the certain
+    part."""
     if not is_narrow(gain):
         return f"at least {floor(gain.low)} (in the median {gain.median:.2f}) times"
     return f"{floor(gain.low)} to {ceiling(gain.high)} times"
@@ -350,7 +356,7 @@ def ceiling(value: float) -> str:
 
 
 def interval(gain: Statistic | None) -> str:
-    """Returns a row's interval; "" if there is none, or too few samples for one."""
+    """Returns a row's interval as text; an empty string if there is none or too few samples."""
     return f"{floor(gain.low)}–{ceiling(gain.high)}" if gain and gain.is_certain else ""
 
 
@@ -359,7 +365,8 @@ def size(count: int) -> str:
 
 
 def hiding(row: Row) -> str:
-    """For sentences, before what it takes; overlap that cost time has hidden nothing."""
+    """Returns the words about the hidden share that stand before the time in a sentence. Overlap
+    that costs time has hidden nothing."""
     if not row.is_clear:
         return ""
     part = f"{percent(row.hidden)} of the communication" if row.hidden > 0.005 else "nothing"
@@ -367,17 +374,18 @@ def hiding(row: Row) -> str:
 
 
 def hidden(row: Row) -> str:
-    """For tables."""
+    """Returns the hidden share for a table; an empty string if it is not known."""
     return percent(row.hidden) if row.is_clear else ""
 
 
 def figure(time: Statistic) -> str:
-    """For tables, of what stands there without its interval; empty where that is wide."""
+    """Returns a median for a table that shows no intervals; an empty string if its interval is
+    wide."""
     return "" if time.high - time.low > WIDE * time.median else f"{time.median:.1f}"
 
 
 def remarks(rows: Sequence[Row]) -> str:
-    """Explains the empty cells; "" if there are none."""
+    """Returns a sentence that explains empty cells; an empty string if there are none."""
     said = [figure(time) for row in rows for time in (row.communication, row.computation)]
     if all(said) and all(row.is_clear for row in rows):
         return ""
@@ -403,7 +411,8 @@ def row(name: str, pool: Pool, engine: str, without: Statistic | None) -> Row:
 
 
 def compare(without: Sequence[Job], weft: Sequence[Job]) -> Comparison:
-    """`without`: jobs with no Weft loaded, so that their only engine is the library's own."""
+    """Returns the comparison of two kinds of jobs. In the jobs `without` Weft the only engine is
+    the MPI library's own."""
     plain, loaded = Pool(), Pool()
     for job in without:
         plain.add(job)
@@ -423,5 +432,5 @@ def compare_calls(without: Sequence[CallJob], weft: Sequence[CallJob]) -> CallCo
 
 
 def library(mpi: str) -> str:
-    """ "MPICH Version:      5.0.2" -> "MPICH 5.0.2"."""
+    """Returns a library's short name: "MPICH 5.0.2" for "MPICH Version: 5.0.2"."""
     return " ".join(mpi.replace("Version:", "").split())

@@ -1,7 +1,6 @@
-"""The page of a comparison, the program without Weft and with it: text, picture and table.
+"""Writes the page that compares a program without Weft and with it: text, picture and table.
 
-Why apart from weft.report.overlap: that has the figures, this only shows them.
-"""
+The figures come from weft.report.overlap."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ MUCH_LONGER = 3
 
 
 def machine() -> str:
-    """Processor, usable cores and kernel of this machine, in words."""
+    """Returns a description of this machine's processor, usable cores and kernel."""
     model = platform.machine()
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -58,7 +57,8 @@ def charts(comparisons: Sequence[Comparison]) -> list[Bars]:
 
 
 def levels(one: Comparison) -> list[tuple[float, str, str]]:
-    """The ideal and the sum; neither where communication or computation alone is not decided."""
+    """Returns the ideal and the sum of the times as lines; none if communication or computation
+    alone is undecided."""
     if not one.alone_is_known:
         return []
     return [
@@ -68,7 +68,8 @@ def levels(one: Comparison) -> list[tuple[float, str, str]]:
 
 
 def why_short(comparisons: Sequence[Comparison]) -> str:
-    """Why one chart's bars are short beside another's; "": they are not."""
+    """Returns a sentence that says why the bars of one chart are short beside another's; an empty
+    string if they are not."""
     ends = {one.call: chart.longest for one, chart in zip(comparisons, charts(comparisons))}
     most = max(ends, key=ends.__getitem__, default="")
     short = [call for call, end in ends.items() if MUCH_LONGER * end < ends[most]]
@@ -81,7 +82,8 @@ def why_short(comparisons: Sequence[Comparison]) -> str:
 
 
 def render(found: Sequence[Comparison | CallComparison], network: str, place: str = "") -> str:
-    """`network`: a sentence about what the ranks communicate over; `place`: the same in short."""
+    """Returns the page's HTML. `network` is a sentence about how the ranks communicate, and `place`
+    its short form."""
     comparisons = [one for one in found if isinstance(one, Comparison)]
     return html.render(
         "comparison.html.j2",

@@ -1,7 +1,6 @@
-"""Pictures for papers: time over the amount of computation, one panel per case, as SVG.
+"""Draws pictures for papers as SVG: time over the amount of computation, with one panel per case.
 
-Why SVG: it stays sharp at any size, is drawn without a browser, and can be turned into PDF.
-"""
+SVG is sharp at any size, needs no browser to be drawn, and can be converted to PDF."""
 
 from __future__ import annotations
 
@@ -15,13 +14,13 @@ from weft.report.effect_page import Source, looks, time_graph
 from weft.report.svg import LIGHT, TEXT, TITLE, Field, Graph, Stack, lowered, swatch, tag
 
 COLUMNS = 2
-WIDTH, HEIGHT = 460, 340  # size of a panel
-LEFT, RIGHT, TOP, BOTTOM = 52, 12, 46, 42  # around the plot
+WIDTH, HEIGHT = 460, 340  # size of a panel in pixels
+LEFT, RIGHT, TOP, BOTTOM = 52, 12, 46, 42  # margins around the plot in pixels
 PLOT = HEIGHT - TOP - BOTTOM
 
 
 def legend(graph: Graph, area: Field) -> Markup:
-    """In the corner where lines begin to rise."""
+    """Draws the legend in the upper left corner, where the lines are low."""
     entries = []
     for number, line in enumerate(graph.lines):
         name = area.text(line.name, "28", 9)
@@ -38,7 +37,7 @@ def panel(title: str, graph: Graph, x: int, y: int) -> Markup:
 
 
 def write(path: Path, sources: Sequence[Source]) -> None:
-    """ValueError if there is nothing to draw."""
+    """Writes the pictures of the results. Raises ValueError if there is nothing to draw."""
     files.write_text(path, of_results(sources) + "\n")
 
 
@@ -49,7 +48,7 @@ def of_results(sources: Sequence[Source]) -> str:
 
 
 def drawing(graphs: Sequence[tuple[str, Graph]]) -> str:
-    """A panel for each title and graph; ValueError if there is none."""
+    """Returns an SVG with a panel for each title and graph. Raises ValueError if there is none."""
     if not graphs:
         raise ValueError("nothing was measured, there is nothing to draw")
     columns = min(COLUMNS, len(graphs))

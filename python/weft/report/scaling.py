@@ -1,8 +1,7 @@
-"""Strong scaling: the same total work on several numbers of ranks, and who ends first.
+"""Strong scaling: the same total work on several numbers of ranks, and which of them ends first.
 
-Why: with fewer ranks each computes longer, and the cores left over can communicate; the least total
-time says how many ranks an application should have. Denis et al., 2019, section 7.
-"""
+With fewer ranks each one computes longer, while the remaining cores can communicate. The shortest
+total time shows how many ranks an application should have. See Denis et al., 2019, section 7."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from weft.report.svg import DOTTED, Graph, Line, Look, one_scale
 
 @dataclass(frozen=True)
 class Place:
-    """A candidate on one number of ranks."""
+    """A candidate's result on one number of ranks."""
 
     case: Case
     curve: Curve
@@ -31,8 +30,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Scaling:
-    """Cases that differ in their ranks only, ascending; an amount is named by its number, which is
-    that of the same total work in all."""
+    """Cases that differ only in their number of ranks, in ascending order. An amount of computation
+    has the same number, and the same total work, in all of them."""
 
     cases: tuple[Case, ...]
 
@@ -48,7 +47,7 @@ class Scaling:
 
     @property
     def amounts(self) -> list[int]:
-        """Those that were measured with every number of ranks."""
+        """Returns the amounts of computation that were measured with every number of ranks."""
         return sorted(set.intersection(*(set(case.numbers) for case in self.cases)))
 
     def places(self, amount: int) -> list[Place]:
@@ -61,7 +60,7 @@ class Scaling:
         ]
 
     def work(self, amount: int) -> str:
-        """The total work, by its time where the most ranks share it."""
+        """Returns a description of the total work: its time on the largest number of ranks."""
         time = duration(self.most.computation_us[self.most.numbers.index(amount)])
         return f"{time} of computation on {ranks_in_words(self.most.ranks)}"
 
@@ -82,7 +81,8 @@ class Scaling:
 
 
 def scalings(result: Result, cases: Sequence[Case]) -> list[Scaling]:
-    """Empty unless the work was fixed: else every number of ranks has amounts of its own."""
+    """Returns the scalings of a result; none unless the work was fixed. Otherwise each number of
+    ranks has different amounts of computation."""
     if not result.settings.get("fixed_work"):
         return []
     groups: dict[tuple, list[Case]] = {}
@@ -96,7 +96,8 @@ def scalings(result: Result, cases: Sequence[Case]) -> list[Scaling]:
 
 
 def chart(scaling: Scaling, amount: int, look_of: Callable[[str], Look]) -> Graph:
-    """Time over the ranks, a line per candidate, and the ideal."""
+    """Returns a graph of the time over the ranks, with a line per candidate and one for perfect
+    overlap."""
     places = scaling.places(amount)
     unit, scale = max((case.unit for case in scaling.cases), key=lambda found: found[1])
     ranks = [case.ranks for case in scaling.cases]
@@ -133,7 +134,8 @@ def _drawn(name: str, places: Sequence[Place], scale: float, look: Look) -> Line
 
 
 def section(result: Result, cases: Sequence[Case], look_of: Callable[[str], Look]) -> list[dict]:
-    """Charts of one entry stand side by side, and have one scale."""
+    """Returns the scalings for the page. The charts of one entry have one scale, since they stand
+    side by side."""
     found = []
     for scaling in scalings(result, cases):
         graphs = [chart(scaling, amount, look_of) for amount in scaling.amounts]

@@ -1,10 +1,10 @@
-"""Charts as SVG: lines over an amount, bars, fields, for every page and picture.
+"""Draws charts as SVG for all pages and pictures: lines over an amount, bars, fields.
 
-Places across are shares of the width, and text has one size, so that a chart fits a phone and a
-wide screen alike. Colours are the page's (`var(--best)`), which follow its dark mode without a
-script; a picture for papers gets them by value. Hover text is a `<title>`. A page has many charts,
-so that lines and points are paths of whole steps, each written as its distance from the last.
-"""
+Horizontal positions are shares of the width, and text has one size, so that a chart fits a phone
+and a wide screen alike. Colours are variables of the page (`var(--best)`), which follow its dark
+mode without a script. A picture for papers contains their values. Hover text is a `<title>`. A page
+has many charts. To save space, lines and points are paths in whole steps, each given as its
+distance from the previous one."""
 
 from __future__ import annotations
 
@@ -15,21 +15,23 @@ from dataclasses import dataclass, field, replace
 
 from markupsafe import Markup, escape
 
-# These are Okabe and Ito's colours that show on both backgrounds and need no colour vision.
+# These colours of Okabe and Ito are visible on both backgrounds, and can be distinguished with any
+# colour vision.
 PALETTE = ("#0f8b77", "#d55e00", "#3b82c4", "#cc79a7", "#b8860b", "#7a5cc0", "#56b4e9", "#8a8f2a")
 DASHES = ("", "6 3", "2 3")
-ROUND, SQUARE = "round", "square"  # ends of strokes, which draw points
+ROUND, SQUARE = "round", "square"  # shapes of stroke ends, which draw points
 SYMBOLS = (ROUND, SQUARE)
 DASHED, DOTTED = "6 3", "1 3"
-TICKS = 5  # about so many on an axis
-ACROSS, FINE = 1000, 2  # a page's steps: over the width, and in a pixel of the height
-LIGHT = {  # colours of base.html.j2, for pictures that stand alone
+TICKS = 5  # approximate number of ticks on an axis
+# steps of a page's coordinates: over the whole width, and in a pixel of the height
+ACROSS, FINE = 1000, 2
+LIGHT = {  # colours of base.html.j2, for pictures outside of a page
     "text": "#1d2329",
     "faint": "#5b6570",
     "line": "#e1e4e8",
 }
-TEXT = 12  # pixels
-TITLE = 20  # above a plot
+TEXT = 12  # height of text in pixels
+TITLE = 20  # pixels for the title above a plot
 
 
 Spot = tuple[float, float]
@@ -37,7 +39,8 @@ Spot = tuple[float, float]
 
 @dataclass(frozen=True)
 class Look:
-    """`colour`: a name of the page's, or a value. Without a symbol points are not marked."""
+    """The look of a line. `colour` is the name of a page's colour, or a value. Points are not
+    marked without a symbol."""
 
     colour: str
     dash: str = ""
@@ -45,7 +48,7 @@ class Look:
 
 
 def look(place: int) -> Look:
-    """That of a candidate, by its place among all."""
+    """Returns the look of a candidate by its position among all."""
     return Look(
         PALETTE[place % len(PALETTE)],
         DASHES[place // len(PALETTE) % len(DASHES)],
@@ -54,14 +57,15 @@ def look(place: int) -> Look:
 
 
 def tag(name: str, *inside: str, **attributes: object) -> Markup:
-    """An element; `_` in an attribute's name stands for `-`, and a trailing one is left out."""
+    """Returns an XML element. `_` in an attribute's name stands for `-`, and a trailing `_` is
+    removed."""
     said = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
         for key, value in attributes.items()
         if value not in (None, "")
     )
     body = Markup("").join(inside)
-    if body or name in ("div", "span"):  # elements of HTML that have no short form
+    if body or name in ("div", "span"):  # these elements of HTML have no short form
         return Markup(f"<{name}{said}>{body}</{name}>")
     return Markup(f"<{name}{said}/>")
 
@@ -75,12 +79,12 @@ def joined(parts: Iterable[str]) -> Markup:
 
 
 def short(value: float) -> str:
-    """A coordinate, with as few digits as show."""
+    """Returns a coordinate as text with the digits that are visible."""
     return f"{value:.1f}".rstrip("0").rstrip(".")
 
 
 def distances(spots: Sequence[Spot]) -> list[str]:
-    """The first spot, and how far each is from the one before."""
+    """Returns the first point, and the distance of each other one from its predecessor."""
     before = [(0.0, 0.0), *spots]
     return [
         f"{short(x - a)} {short(y - b)}".replace(" -", "-") for (a, b), (x, y) in zip(before, spots)
@@ -88,12 +92,12 @@ def distances(spots: Sequence[Spot]) -> list[str]:
 
 
 def course(spots: Sequence[Spot]) -> str:
-    """The path through all."""
+    """Returns the path through all points."""
     return ("m" + " ".join(distances(spots))).replace(" -", "-") if spots else ""
 
 
 def dots(spots: Sequence[Spot]) -> str:
-    """A stroke without a length at each."""
+    """Returns a path with a stroke of length zero at each point, which draws a dot."""
     return "".join(f"m{place}h0" for place in distances(spots))
 
 
@@ -102,25 +106,26 @@ def dots(spots: Sequence[Spot]) -> str:
 
 @dataclass(frozen=True)
 class Axis:
-    """Values from `first` to `last`, as shares of a length."""
+    """An axis with values from `first` to `last`, which are converted to shares of its length."""
 
     last: float
     first: float = 0.0
-    values: tuple[float, ...] = ()  # places of ticks; (): at round values
+    # values at which ticks are drawn; if empty, round values are chosen
+    values: tuple[float, ...] = ()
 
     def share(self, value: float) -> float:
         return (value - self.first) / (self.last - self.first)
 
     @property
     def places(self) -> list[float]:
-        """Returns the places of the ticks."""
+        """Returns the values at which ticks are drawn."""
         step = round_step((self.last - self.first) / TICKS)
         begin, end = math.ceil(self.first / step - 1e-9), math.floor(self.last / step + 1e-9)
         return list(self.values) or [step * i for i in range(begin, end + 1)]
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
-        """(share, label)."""
+        """Returns the position (as a share of the length) and the label of each tick."""
         return [(self.share(value), number(value)) for value in self.places]
 
 
@@ -129,20 +134,21 @@ def number(value: float) -> str:
 
 
 def unit_of(longest_us: float) -> tuple[str, float]:
-    """In which an axis shows times, and its microseconds."""
+    """Returns the unit in which an axis shows times, and its length in microseconds."""
     scales = (("s", 1e6), ("ms", 1e3))
     return next(((unit, us) for unit, us in scales if longest_us >= 10 * us), ("µs", 1.0))
 
 
 def round_step(least: float) -> float:
-    """1, 2 or 5 times a power of ten."""
+    """Returns 1, 2 or 5 times a power of ten, and at least the given value."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= least * 0.999)
 
 
 @dataclass(frozen=True)
 class Field:
-    """The area of a chart: `width` in pixels for a picture, none for a page that gives it one."""
+    """The area of a chart. `width` is in pixels for a picture, and unset on a page, which decides
+    the width."""
 
     x: Axis
     y: Axis
@@ -164,7 +170,8 @@ class Field:
         return self.height * (1 - self.y.share(value))
 
     def spot(self, x: float, y: float) -> Spot:
-        """For paths within `stretched`: whole steps, or tenths of a picture's pixel."""
+        """Returns a point's coordinates for paths within `stretched`: whole steps on a page, or
+        tenths of a pixel in a picture."""
         across, up = self.x.share(x), self.up(y)
         if self.width:
             return round(across * self.width, 1), round(up, 1)
@@ -174,7 +181,8 @@ class Field:
         return [self.spot(x, y) for x, y in zip(xs, ys)]
 
     def stretched(self, parts: Iterable[str]) -> Markup:
-        """Paths, which have no shares of a width."""
+        """Returns an element that stretches paths over the width, since path coordinates cannot be
+        shares of it."""
         if self.width:
             return tag("g", *parts)
         return tag(
@@ -189,7 +197,7 @@ class Field:
         return {"fill": "none", "stroke": self.colour(colour)}
 
     def across_at(self, value: float) -> str:
-        """The path from one side to the other."""
+        """Returns the path of a horizontal line at this value."""
         left, y = self.spot(self.x.first, value)
         return f"M{short(left)} {short(y)}H{short(self.spot(self.x.last, value)[0])}"
 
@@ -198,7 +206,7 @@ class Field:
         return f"M{short(x)} {short(top)}V{short(self.spot(value, self.y.first)[1])}"
 
     def strip(self, left: float, right: float) -> str:
-        """The path around a part of the width."""
+        """Returns the path around a vertical strip of the area."""
         x, top = self.spot(left, self.y.last)
         end, bottom = self.spot(right, self.y.first)
         return f"M{short(x)} {short(top)}H{short(end)}V{short(bottom)}H{short(x)}z"
@@ -213,13 +221,13 @@ class Field:
         return tag("text", escape(text), x=x, y=short(y), fill=fill, **attributes)
 
     def grid(self) -> Markup:
-        """A line at each tick."""
+        """Draws a line at each tick."""
         lines = [self.upright_at(value) for value in self.x.places]
         lines += [self.across_at(value) for value in self.y.places]
         return tag("path", d="".join(lines), stroke=self.colour("line"))
 
     def labels_beside(self) -> Markup:
-        """Returns the labels of the upright axis's ticks."""
+        """Draws the labels of the vertical axis."""
         texts = [
             tag("text", escape(label), y=short(self.height * (1 - at)))
             for at, label in self.y.ticks
@@ -238,21 +246,22 @@ class Field:
 
 @dataclass(frozen=True)
 class Line:
-    """Values over an amount; with `low` and `high` a band around them, or whiskers."""
+    """Values over an amount. With `low` and `high` there is a band around the line, or whiskers."""
 
     name: str
     look: Look
     x: Sequence[float]
-    y: Sequence[float | None]  # None: a gap
+    y: Sequence[float | None]  # values; None makes a gap in the line
     low: Sequence[float] = ()
     high: Sequence[float] = ()
     said: Sequence[str] = ()  # hover text for each point
     whiskers: bool = False
-    strong: bool = False  # the one that is advised
-    marked: Sequence[bool] = ()  # which points get the look's symbol; (): all; a lone one has it
+    strong: bool = False  # the line is emphasised, since it is the recommended one
+    # points that are drawn with the look's symbol; if empty, all are; an isolated point always is
+    marked: Sequence[bool] = ()
 
     def spots(self, area: Field) -> list[Spot]:
-        """Only points that have a value."""
+        """Returns the points that have a value."""
         return [area.spot(x, y) for x, y in zip(self.x, self.y) if y is not None]
 
     def points(self, area: Field) -> str:
@@ -269,7 +278,7 @@ class Line:
         return course(around) + "z"
 
     def ends(self, area: Field) -> str:
-        """Returns the path of its whiskers."""
+        """Returns the path of the line's whiskers."""
         above, below = area.spots(self.x, self.high), area.spots(self.x, self.low)
         return "".join(
             f"M{short(x)} {short(top)}V{short(bottom)}"
@@ -278,7 +287,8 @@ class Line:
 
 
 def range_of(lines: Sequence[Line], start: float | None) -> tuple[float, float]:
-    """Returns the range of all values drawn, slightly widened; from `start` on, if it is given."""
+    """Returns the range of all drawn values, slightly widened. If `start` is given, the range
+    begins there."""
     every = [v for line in lines for part in (line.y, line.low, line.high) for v in part]
     known = [value for value in every if value is not None] or [0.0, 1.0]
     low, high = (min(known) if start is None else start), max(known)
@@ -293,12 +303,14 @@ class Graph:
     lines: Sequence[Line]
     x_title: str
     y_title: str
-    name: str  # description for readers who cannot see it
-    start: float | None = 0.0  # start of the upright axis; None: below the least value
+    name: str  # description for readers who cannot see the graph
+    # start of the vertical axis; None means slightly below the least value
+    start: float | None = 0.0
     top: float | None = None
-    last: float | None = None  # end of the amounts; None: that of the lines
-    ticks: tuple[float, ...] = ()  # ticks of the amounts; (): round ones, from 0 on
-    level: float | None = None  # a line across
+    last: float | None = None  # end of the horizontal axis; None means the end of the lines
+    # values with ticks on the horizontal axis; if empty, round values from 0 are chosen
+    ticks: tuple[float, ...] = ()
+    level: float | None = None  # value at which a horizontal line is drawn
     upright: float | None = None
     rings: Sequence[tuple[float, float, str]] = ()
     height: float = 240
@@ -326,14 +338,14 @@ class Graph:
         )
 
     def marks(self, area: Field) -> Markup:
-        """Lines to hold the others against."""
+        """Draws the reference lines."""
         paths = [area.across_at(self.level)] if self.level is not None else []
         paths += [area.upright_at(self.upright)] if self.upright is not None else []
         faint = area.colour("faint")
         return joined(tag("path", d=d, stroke=faint, stroke_dasharray=DOTTED) for d in paths)
 
     def drawn(self, area: Field) -> list[Markup]:
-        """Bands, lines, whiskers and points, each above the ones before."""
+        """Draws bands, lines, whiskers and points, each above the previous ones."""
         bands, lines, points = [], [], []
         for line in self.lines:
             colour, look = area.colour(line.look.colour), line.look
@@ -363,15 +375,15 @@ class Graph:
 
 @dataclass(frozen=True)
 class Stack:
-    """Graphs one below the other, over the amounts of the first, with one hover text for all."""
+    """Graphs one below the other, over the amounts of the first one, with a common hover text."""
 
     graphs: Sequence[Graph]
-    name: str = ""  # "": the first graph's
-    explained: bool = True  # by its own legend; False: by one of the page
+    name: str = ""  # title; if empty, that of the first graph
+    explained: bool = True  # has a legend of its own; otherwise the page has one
 
     @property
     def left(self) -> int:
-        """The room for labels."""
+        """Returns the width in pixels of the labels on the left."""
         labels = [label for graph in self.graphs for _, label in graph.area().y.ticks]
         return 12 + 7 * max(map(len, labels))
 
@@ -399,7 +411,8 @@ class Stack:
         return joined((*plots, below, lowered(self.tops[0], self.strips(areas[0])), *rings))
 
     def strips(self, first: Field) -> Markup:
-        """Around each amount: hover text with all that is said of it."""
+        """Draws a strip around each amount. Its hover text has the texts of all lines at this
+        amount."""
         area = replace(first, height=self.bottom - self.tops[0])
         found: dict[float, list[str]] = {}
         for line in (line for graph in self.graphs for line in graph.lines):
@@ -425,14 +438,14 @@ class Stack:
 
 
 def one_scale(graphs: Sequence[Graph]) -> list[Graph]:
-    """For graphs that stand side by side."""
+    """Returns the graphs with one common vertical scale, to stand side by side."""
     axes = [graph.area().y for graph in graphs]
     low, high = min(axis.first for axis in axes), max(axis.last for axis in axes)
     return [replace(graph, start=low, top=high) for graph in graphs]
 
 
 def legend_of(graphs: Sequence[Graph]) -> Markup:
-    """Returns one legend for all graphs, which stays on the screen above them."""
+    """Returns one legend for all graphs. It stays visible above them while the page is scrolled."""
     return legend({one.name: one.look for graph in graphs for one in graph.lines}.items(), True)
 
 
@@ -441,12 +454,12 @@ def lowered(by: float, *parts: str) -> Markup:
 
 
 def frame(name: str) -> dict[str, object]:
-    """Attributes of a chart that takes the width it is given."""
+    """Returns the attributes of a chart that fills the available width."""
     return {"class_": "drawn", "width": "100%", "role": "img", "aria_label": name}
 
 
 def swatch(area: Field, shown: Look) -> Markup:
-    """A short line with a point in it."""
+    """Draws a short line with a point in it, for a legend."""
     parts = [tag("path", d="M0 5h22", stroke_dasharray=shown.dash)]
     if shown.symbol:
         parts.append(tag("path", d="M11 5h0", stroke_width=7, stroke_linecap=shown.symbol))
@@ -454,7 +467,8 @@ def swatch(area: Field, shown: Look) -> Markup:
 
 
 def legend(entries: Iterable[tuple[str, Look]], still: bool = False) -> Markup:
-    """Returns a legend of lines. still: it stays on the screen above the graph."""
+    """Returns a legend of lines. `still`: it stays visible above the graph while the page is
+    scrolled."""
     area = Field(Axis(1), Axis(1), 1)
     items = [tag("li", tag("svg", swatch(area, shown)), escape(name)) for name, shown in entries]
     return tag("ul", *items, class_="legend still" if still else "legend") if items else Markup("")
@@ -485,10 +499,10 @@ def axis_below(area: Field, title: str) -> Markup:
 
 @dataclass(frozen=True)
 class Bar:
-    """A row: its name, parts one after the other, and what is said at the right."""
+    """A row of a bar chart: its name, its parts one after the other, and the text on its right."""
 
     name: str
-    parts: Sequence[tuple[float, str, str]]  # value, colour, hover text
+    parts: Sequence[tuple[float, str, str]]  # value, colour and hover text of each part
     label: str = ""
     low: float | None = None
     high: float | None = None
@@ -500,14 +514,15 @@ class Bar:
 
 @dataclass(frozen=True)
 class Bars:
-    """Rows of bars over one axis. Several side by side have the same `last`."""
+    """Rows of bars over one axis. Several charts side by side have the same `last`."""
 
     bars: Sequence[Bar]
     x_title: str
     name: str
     last: float | None = None
-    levels: Sequence[tuple[float, str, str]] = ()  # to hold the bars against: value, name, dash
-    entries: Sequence[tuple[str, str]] = ()  # entries of the key
+    # vertical reference lines: value, name and dash of each
+    levels: Sequence[tuple[float, str, str]] = ()
+    entries: Sequence[tuple[str, str]] = ()  # entries of the colour key: name and colour
 
     @property
     def longest(self) -> float:

@@ -1,8 +1,8 @@
-"""Two results against each other, point by point: what became faster, and who wins now.
+"""Compares two results point by point: what became faster, and which candidate wins now.
 
-Why interpolated: two runs calibrate the computation anew, so their amounts differ a little; B's
-curve is read at A's amounts. A difference counts beyond both confidence intervals and above 2 %.
-"""
+Each run calibrates the computation anew, so that the amounts of two runs differ slightly. B's curve
+is therefore interpolated at A's amounts. A difference counts if it exceeds both confidence
+intervals and 2 %."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from weft.report import html
 from weft.report.effect_page import heads, highest
 from weft.report.svg import DASHED, ROUND, Graph, Line, Look, Stack, legend_of, look, one_scale
 
-# How far beyond the other run's amounts a point is still compared.
+# A point may lie outside the other run's amounts by this share, and is still compared.
 BEYOND = 0.1
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """B's time divided by A's, of one candidate at one amount."""
+    """B's time divided by A's, for one candidate at one amount of computation."""
 
     case: Case
     name: str
@@ -39,7 +39,7 @@ class Ratio:
 
     @property
     def times(self) -> Statistic:
-        """As long as A."""
+        """Returns B's time divided by A's, with its interval."""
         return ratio(self.b, self.a)
 
     @property
@@ -61,7 +61,8 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Change:
-    """The fastest candidate at one amount, where both runs are sure and disagree."""
+    """The fastest candidates at one amount of computation at which both runs have a single leader,
+    but different ones."""
 
     case: Case
     computation_us: float
@@ -78,7 +79,7 @@ class Change:
 class Versus:
     ratios: tuple[Ratio, ...]
     changes: tuple[Change, ...]
-    only_a: tuple[str, ...]  # candidates in cases that B lacks, and the reverse
+    only_a: tuple[str, ...]  # candidates in cases that B lacks; only_b is the reverse
     only_b: tuple[str, ...]
 
     def count(self, verdict: str) -> int:
@@ -89,7 +90,7 @@ class Versus:
         return self.told("A", "B")
 
     def told(self, a: str, b: str) -> str:
-        """By the names of the two results."""
+        """Returns the comparison as text, with these names of the two results."""
         if not self.ratios:
             return "Nothing can be compared: no candidate was measured in the same case in both."
         middle = median(one.times.median for one in self.ratios)
@@ -106,7 +107,8 @@ class Versus:
         )
 
     def to_json(self, verdict: str = "") -> dict[str, Any]:
-        """The schema weft-compare/1: B is the last result, A the first; times: B's by A's."""
+        """Returns the comparison as a document of the schema weft-compare/1. B is the last result,
+        A the first. Ratios of times are B's by A's."""
         headline: dict[str, Any] = {word: self.count(word) for word in (FASTER, SLOWER, SAME)}
         headline |= {"winner_changed": len(self.changes), "verdict": verdict}
         return {
@@ -144,9 +146,10 @@ def _key(case: Case) -> tuple:
 
 
 def _candidate(curve: Curve) -> tuple[str, str]:
-    """Without the version: a newer library of the same name is what one wants to compare."""
+    """Returns the candidate's library and name without the library's version, since a newer version
+    should be compared with an older one."""
     library = curve.mpi.partition(" ")[0]
-    # Names have the library where a run has several.
+    # The name begins with the library if a run has several of them.
     return (library, curve.name.removeprefix(f"{library} "))
 
 
@@ -161,9 +164,10 @@ def _ratios(case: Case, curve: Curve, other: Case, against: Curve) -> list[Ratio
 
 
 def at(case: Case, curve: Curve, x_us: float) -> Statistic | None:
-    """The curve at this computation; None too far outside what was measured.
+    """Returns the curve's time at this amount of computation; None if it is too far outside of the
+    measured amounts.
 
-    What lies above the ideal is interpolated, since the lines themselves have a corner.
+    The difference from the ideal time is interpolated, since the curves themselves have a corner.
     """
     amounts = sorted(curve.readings, key=lambda amount: case.computation_us[amount])
     x = [case.computation_us[amount] for amount in amounts]
@@ -198,8 +202,8 @@ def _mixed(left: Statistic, right: Statistic, share: float) -> Statistic:
 
 
 def _changes(a: Case, b: Case) -> list[Change]:
-    """Returns the amounts at which A and B each have a single leader, but different ones. B's
-    nearest amount counts."""
+    """Returns the amounts at which A and B each have a single leader, but different ones. A's
+    amount is compared with B's nearest one."""
     found = []
     for amount, x_us in enumerate(a.computation_us):
         nearest = min(b.amounts, key=lambda k: abs(b.computation_us[k] - x_us))

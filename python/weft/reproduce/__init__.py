@@ -1,1 +1,1 @@
-"""The papers' findings, put to the test on this machine and in the simulator."""
+"""Tests the papers' findings on this machine and in the simulator."""

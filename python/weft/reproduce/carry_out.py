@@ -1,4 +1,4 @@
-"""Puts one finding to the test in all its ways; what fails is named with its reason."""
+"""Tests one finding in all possible ways. A test that fails is reported with its reason."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from weft.reproduce.findings import (
 from weft.reproduce.here import Machine, lacking
 from weft.reproduce.measured import ERRORS, Bench
 
-# Experiments that no preset of weft bench measures.
+# These experiments are programs that no preset of weft bench runs.
 PROGRAMS: dict[str, Callable[[Bench], Part]] = {
     "precision": precision.part,
     "shm-allreduce": shm_allreduce.measured,
@@ -48,7 +48,8 @@ SIMULATIONS: dict[str, Callable[[], Part]] = {
 
 
 def ways_of(one: Published) -> tuple[str, ...]:
-    """In which its experiment can be asked for; what is computed goes with what is simulated."""
+    """Returns the ways in which the finding's experiment can be requested. Computed findings belong
+    to the simulated ones."""
     simulated = (SIMULATED,) if one.name in SIMULATIONS else ()
     return (MEASURED, *simulated) if one.measured else simulated
 
@@ -94,11 +95,11 @@ def measurement(one: Published, bench: Bench) -> Part:
 
 
 def nowhere(one: Published) -> list[Finding]:
-    """Returns the statements that no machine used for Weft can test."""
+    """Returns the statements that no machine can test on which Weft is measured."""
     return [claim.untested("", f"needs {claim.needs}") for claim in one.claims if claim.needs]
 
 
 def in_order(one: Published, findings: list[Finding]) -> list[Finding]:
-    """As the paper's statements follow each other."""
+    """Returns the findings in the order of the paper's statements."""
     places = {(claim.where, claim.words): place for place, claim in enumerate(one.claims)}
     return sorted(findings, key=lambda finding: places[finding.where, finding.published])

@@ -39,13 +39,13 @@ SHARP = "InfiniBand switches with SHARP, and HPC-X, for which Weft has no experi
 
 @dataclass(frozen=True)
 class Needs:
-    """The requirements of a measurement on this machine."""
+    """The requirements of a measurement on the machine."""
 
     cores: int = 2
     cores_for: str = "one for each rank"
     gpu: bool = False
     mpis: int = 1
-    domains: int = 1  # NUMA domains of the node's memory
+    domains: int = 1  # number of NUMA domains of the node's memory
 
     @property
     def cores_in_words(self) -> str:
@@ -64,13 +64,12 @@ class Needs:
 class Claim:
     """One statement of a paper.
 
-    `needs`: what no machine that Weft measures on has; then it is tested nowhere. `here`: what its
-    measurement needs of this machine, where that is more than the others of its experiment need.
-    `ways`: those of its experiment that say something about it. `not_simulated`: why, where the
-    simulator says nothing of it; empty: as its experiment says.
-    """
+    `needs` names a requirement that no machine meets on which Weft is measured. Such a claim is not
+    tested. `here` has the requirements of the claim's measurement, if they exceed those of its
+    experiment. `ways` names the ways of the experiment that test this claim. `not_simulated` says
+    why the simulator cannot test it. If that is empty, the experiment's own reason holds."""
 
-    where: str  # section or figure
+    where: str  # section or figure of the paper
     words: str
     needs: str = ""
     here: Optional[Needs] = None
@@ -86,12 +85,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class Published:
-    """A finding: its statements, and the experiment that puts them to the test.
+    """A published finding: its statements, and the experiment that tests them.
 
-    `preset`: of `weft bench`; `program`: of kernels/ or bench/, where no preset runs it;
-    `simulated`: at which size; `computed`: by which command. `not_simulated`: a sentence that says
-    why, where nothing is.
-    """
+    `preset` is a preset of `weft bench`. `program` is a program of kernels/ or bench/, if no preset
+    runs it. `simulated` is the size of the simulation, and `computed` the command that computes it.
+    `not_simulated` is a sentence that says why nothing is simulated."""
 
     name: str
     title: str
@@ -106,7 +104,8 @@ class Published:
 
     @property
     def measured(self) -> str:
-        """The command; empty: nothing of it can be measured."""
+        """Returns the command that measures the finding; an empty string if nothing of it can be
+        measured."""
         return f"weft bench --preset {self.preset}" if self.preset else self.program
 
     @property
@@ -114,18 +113,19 @@ class Published:
         return SOURCES[self.paper]
 
     def claims_by(self, *ways: str) -> list[Claim]:
-        """Those that are put to the test in one of these ways."""
+        """Returns the claims that are tested in one of these ways."""
         return [claim for claim in self.claims if set(ways) & set(self.tests_of(claim))]
 
     def tests_of(self, claim: Claim) -> dict[str, str]:
-        """How it is tested -> by what, or at which size."""
+        """Returns the ways in which the claim is tested, each with the command or the size."""
         if claim.needs:
             return {}
         found = {MEASURED: self.measured, SIMULATED: self.simulated, COMPUTED: self.computed}
         return {how: by for how, by in found.items() if by and how in claim.ways}
 
     def not_simulated_since(self, claim: Claim) -> str:
-        """Empty: it is simulated, or computed by the model."""
+        """Returns why the claim is not simulated; an empty string if it is simulated or computed by
+        the model."""
         if {SIMULATED, COMPUTED} & set(self.tests_of(claim)):
             return ""
         return claim.not_simulated or self.not_simulated

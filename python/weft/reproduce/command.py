@@ -1,4 +1,4 @@
-"""`weft reproduce`: its options, and what it shows."""
+"""Defines the options of `weft reproduce`, and prints its results."""
 
 import sys
 from pathlib import Path
@@ -134,7 +134,8 @@ def carry_out(
     time_budget: Optional[str],
     out: Optional[Path],
 ) -> tuple["Reproductions", bool]:
-    """Returns the findings, and whether the user has stopped. The page grows with each finding."""
+    """Returns the findings, and whether the user has interrupted the command. The page is written
+    anew after each finding."""
     from weft.bench import machine
     from weft.reproduce import carry_out as way
     from weft.reproduce import here, page
@@ -153,7 +154,7 @@ def carry_out(
         print(f"{begins}{one.name}: {one.title}", file=sys.stderr, flush=True)
         try:
             found.reproductions.append(way.reproduce(one, bench, this, only))
-        except (KeyboardInterrupt, typer.Exit):  # weft bench ends so when it is interrupted
+        except (KeyboardInterrupt, typer.Exit):  # weft bench raises typer.Exit if it is interrupted
             if path and path.stat().st_size == 0:
                 path.unlink()
             return found, True
@@ -167,7 +168,7 @@ def samples_beside(page: Path) -> Path:
 
 
 def chosen_findings(name: str, only: Optional[str], bench: "Bench") -> list["Published"]:
-    """SettingsError where an option says nothing to them."""
+    """Returns the requested findings. Raises SettingsError if an option has no effect on them."""
     from weft.bench import settings
     from weft.bench.settings import SettingsError
     from weft.reproduce import carry_out as way
@@ -192,7 +193,7 @@ def chosen_findings(name: str, only: Optional[str], bench: "Bench") -> list["Pub
 
 
 def begin(path: Path) -> None:
-    """A page that cannot be written is refused before anything is measured."""
+    """Refuses a page that cannot be written before anything is measured."""
     from weft.data import files
 
     files.make_own_folder(path, PAGE)

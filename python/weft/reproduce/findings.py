@@ -1,8 +1,7 @@
-"""A reproduction: for each published finding what comes out here, a verdict, and figures.
+"""A reproduction: the result here for each published finding, a verdict, and figures.
 
-Nothing is fitted: the machines' numbers are cited or measured, and a finding that does not come out
-is said so, with the reason as far as it is known.
-"""
+Nothing is fitted. The machines' parameters are cited or measured. If a finding is not reproduced,
+the report says so, with the reason as far as it is known."""
 
 from __future__ import annotations
 
@@ -23,13 +22,13 @@ Verdict = Literal["holds", "does not hold", "cannot be tested here"]
 class Line:
     name: str
     x: list[float]
-    y: list[Optional[float]]  # None: nothing is known there
+    y: list[Optional[float]]  # values of the line; None if one is not known
 
 
 @dataclass(frozen=True)
 class Figure:
     title: str
-    x: str  # quantity on the axis
+    x: str  # name of the quantity on the horizontal axis
     y: str
     lines: list[Line] = field(default_factory=list)
     bars: bool = False
@@ -38,11 +37,12 @@ class Figure:
 
 @dataclass(frozen=True)
 class Finding:
-    """`how` and `on` what it was put to the test; `why`: what is to be said of the verdict."""
+    """The result for one published statement. `how` and `on` say how and on which machine it was
+    tested, and `why` explains the verdict."""
 
-    where: str  # in the paper
+    where: str  # place in the paper
     published: str
-    how: str  # measured, simulated, computed; empty: not at all
+    how: str  # "measured", "simulated" or "computed"; empty if it was not tested
     on: str
     here: str
     verdict: Verdict
@@ -55,7 +55,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Part:
-    """The findings of one way of testing: the benchmark's or the simulator's."""
+    """The findings and figures of one way of testing, by the benchmark or by the simulator."""
 
     findings: list[Finding]
     figures: list[Figure] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Reproduction:
     paper: str
     findings: list[Finding]
     figures: list[Figure]
-    conditions: list[str]  # under which it was measured and simulated
+    conditions: list[str]  # conditions of the measurements and simulations, as sentences
 
     def to_json(self) -> dict[str, Any]:
         return {**head(SCHEMA, verdicts([self])), **asdict(self)}
@@ -85,7 +85,7 @@ class Reproductions:
 
 
 def verdicts(reproductions: list[Reproduction]) -> dict[str, int]:
-    """How many findings there are of each."""
+    """Returns the number of findings by verdict."""
     found = [finding.verdict for one in reproductions for finding in one.findings]
     return {verdict: found.count(verdict) for verdict in VERDICTS}
 

@@ -11,8 +11,8 @@ from weft.system import gpu, info, mpi_libraries
 @dataclass(frozen=True)
 class Machine:
     cores: int
-    gpu_problem: str  # empty: there is one that can be used
-    mpis: tuple[str, ...]  # MPI libraries
+    gpu_problem: str  # why no GPU can be used; empty if one can
+    mpis: tuple[str, ...]  # names of the installed MPI libraries
 
 
 def this_machine() -> Machine:
@@ -24,7 +24,7 @@ def this_machine() -> Machine:
 
 
 def lacking(needs: Needs, machine: Machine) -> str:
-    """Why a measurement cannot be made here; empty if it can."""
+    """Returns why a measurement cannot be made on the machine; an empty string if it can."""
     if needs.gpu and machine.gpu_problem:
         return f"needs a GPU: {machine.gpu_problem}"
     if machine.cores < needs.cores:

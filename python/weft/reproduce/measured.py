@@ -1,8 +1,8 @@
-"""The papers' experiments on this machine: the presets of `weft bench`, and what they say.
+"""The papers' experiments on this machine: runs the presets of `weft bench` and evaluates their
+results.
 
-What runs, and what is judged, is the benchmark's: here a judgement becomes a verdict for each
-statement of a paper, and a figure beside the published one.
-"""
+The benchmark runs and judges each experiment. Here a judgement becomes a verdict on each statement
+of a paper, and a figure beside the published one."""
 
 from __future__ import annotations
 
@@ -59,24 +59,24 @@ from weft.system.mpi_libraries import MpiError
 from weft.system.probe import ProbeError
 
 WITHIN_THE_SPREAD = "not decided: the times lie within the spread"
-LARGE = 1.1  # times as long: a large difference
+LARGE = 1.1  # ratio of times from which a difference counts as large
 
 
 class NotMeasured(Exception):
-    """The message says why."""
+    """Raised if an experiment was not measured; the message says why."""
 
 
-# The errors with which an experiment may end; their messages are for the user.
+# An experiment may end with these errors. Their messages are written for the user.
 ERRORS = (NotMeasured, SettingsError, ResultError, LabError, MpiError, ProbeError, SimError)
 ERRORS = (*ERRORS, CoresError, OSError)
 
 
-# ---- Carrying out -----------------------------------------------------------------------------
+# ---- Runs of presets --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Points:
-    """The results of a benchmark preset's runs, and why others failed."""
+    """The results of a benchmark preset's runs, and the reasons why other runs failed."""
 
     results: list[Result]
     failed: list[str] = field(default_factory=list)
@@ -84,13 +84,13 @@ class Points:
 
 @dataclass
 class Bench:
-    """Runs presets, each once, and keeps their files in one folder."""
+    """Runs each preset once, and stores their files in one folder."""
 
     folder: Path
     cores: int
-    mpi: Optional[str] = None  # as --mpi names them
+    mpi: Optional[str] = None  # MPI libraries as --mpi names them
     time_budget: Optional[str] = None
-    known: dict[str, Any] = field(default_factory=dict)  # by preset; an error is one, too
+    known: dict[str, Any] = field(default_factory=dict)  # result or error by preset
 
     @property
     def mpis(self) -> list[str]:
@@ -108,9 +108,11 @@ class Bench:
         return self.once(name, self.run_benchmark)
 
     def once(self, name: str, run: Callable[[str], Any]) -> Any:
-        """Also what failed is not tried again."""
+        """Returns the result of a preset, which is run at the first request. A preset that failed
+        is not tried again, and its error is raised each time."""
         if name not in self.known:
-            self.folder.mkdir(parents=True, exist_ok=True)  # beside a page that can be written
+            # the folder is beside the page, and can be created if the page can
+            self.folder.mkdir(parents=True, exist_ok=True)
             try:
                 self.known[name] = run(name)
             except ERRORS as error:
@@ -147,7 +149,8 @@ class Bench:
         return Points(measured, failed)
 
     def carry_out(self, name: str, out: Path, **more: str) -> int:
-        """`weft bench --preset NAME -o OUT`: the exit status; what it would print is not shown."""
+        """Runs `weft bench --preset NAME -o OUT` without its output, and returns the exit status.
+        """
         parameters = inspect.signature(command.bench).parameters
         usual = {key: one.default for key, one in parameters.items() if key != "context"}
         asked: dict[str, Any] = {"preset": name, "out": out, **more}
@@ -166,7 +169,7 @@ def results_after(file: Path, before: int) -> list[Result]:
 
 
 def last_run(file: Path) -> int:
-    """0: none."""
+    """Returns the number of the last run in the file; 0 if there is none."""
     with contextlib.suppress(ResultError), Store(file, create=False) as store:
         return store.last_run()
     return 0
@@ -182,7 +185,7 @@ def not_run(found: Sequence[Result]) -> list[str]:
     return list(dict.fromkeys(texts))
 
 
-# ---- From a judgement to a verdict ------------------------------------------------------------
+# ---- Verdicts from judgements -------------------------------------------------------------------
 
 VERDICTS: dict[str, tuple[Verdict, str]] = {
     judgements.HOLDS: (HOLDS, ""),
@@ -197,9 +200,9 @@ VERDICTS: dict[str, tuple[Verdict, str]] = {
 
 
 def judged(claim: Claim, on: str, judgement: Judgement) -> Finding:
-    """The benchmark's judgement as a finding."""
+    """Returns the benchmark's judgement as a finding."""
     verdict, why = VERDICTS[judgement.verdict]
-    text = str(judgement)  # a finding is copied, which a judgement cannot be
+    text = str(judgement)  # findings are copied, and a Judgement cannot be
     if verdict == CANNOT:
         return claim.found(MEASURED, on, "", CANNOT, text)
     return claim.found(MEASURED, on, text, verdict, why)
@@ -207,16 +210,18 @@ def judged(claim: Claim, on: str, judgement: Judgement) -> Finding:
 
 # ---- Presets with a program of their own ------------------------------------------------------
 
-THREADED = ("thread", "tcc", "assist")  # engines that need a core beside the ranks'
+THREADED = ("thread", "tcc", "assist")  # engines that need a core in addition to those of the ranks
 PER_ROW, INNER, NO_CALLS, THREAD = (
     "overlapped, call per row, function",
     "overlapped, inner calls, function",
     "overlapped, no calls, function",
     "thread",
 )
-# TCC and a progress thread, both by Weft's algorithm, and both by the MPI library's own.
+# In each pair TCC is compared with a progress thread. The first pair uses Weft's algorithm, the
+# second the MPI library's own.
 BY_ONE_ALGORITHM = (("linear, tcc", "linear, thread"), ("tcc", "assist"))
-# Times as fast as without overlap, by the programs' variants, as published or as follows from it.
+# These are the published speedups over no overlap, by the programs' variants, or values that follow
+# from them.
 FACTORS: dict[str, dict[str, float]] = {
     "tcc": TCC_CASES,
     "pipecg": {"halo only": 1.27 / 1.06, "thread": 1.27, MASTER: 1.27},
@@ -249,12 +254,12 @@ def progress_calls(one: Published, preset: Preset, runs: Sequence[Run]) -> list[
 
 
 def faster(claim: Claim, runs: Sequence[Run], fast: str, slow: str) -> list[Finding]:
-    """Whether one variant is faster than another beyond the spread."""
+    """Returns findings on whether one variant is faster than another beyond the spread."""
     return beside(claim, runs, (fast, slow), is_shorter)
 
 
 def matters(claim: Claim, runs: Sequence[Run], without: str, usual: str) -> list[Finding]:
-    """Whether a variant takes much longer than the usual one."""
+    """Returns findings on whether a variant takes much longer than the usual one."""
     return beside(
         claim, runs, (without, usual), lambda one, other: reaches(ratio(one, other), LARGE)
     )
@@ -266,7 +271,7 @@ def beside(
     names: tuple[str, str],
     decide: Callable[[Statistic, Statistic], Decision],
 ) -> list[Finding]:
-    """Decides the claim by two variants of each run."""
+    """Returns a finding for each run, decided by two of its variants."""
     found = []
     for run in runs:
         if not set(names) <= run.times_us.keys():
@@ -280,14 +285,16 @@ def beside(
 
 
 def decided(claim: Claim, on: str, here: str, decision: Decision, why: str = "") -> Finding:
-    """A measurement that intervals decide, or do not."""
+    """Returns a finding with the verdict that the intervals permit; it is undecided if `decision`
+    is None."""
     if decision is None:
         return claim.found(MEASURED, on, here, CANNOT, WITHIN_THE_SPREAD)
     return claim.found(MEASURED, on, here, verdict_if(decision), why)
 
 
 def series(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Finding]:
-    """A claim for each series, in the papers' order; each MPI library is judged by itself."""
+    """Returns findings on the claims, one for each series, in the papers' order. Each MPI library
+    is judged by itself."""
     *of_series, by_switches = one.claims
     found, libraries = [], dict.fromkeys(run.library for run in runs)
     for claim, name in zip(of_series, THREADS_PUBLISHED):
@@ -314,7 +321,8 @@ def atmosphere(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Find
 
 
 def pipecg(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Finding]:
-    """Runs with threads are about the master thread."""
+    """Returns the findings on pipecg. Runs with threads test the statement about the master thread.
+    """
     behind, on_master = one.claims
     threaded = [MASTER in run.times_us for run in runs]
     found = [
@@ -329,7 +337,8 @@ def pipecg(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Finding]
 
 
 def iallreduce_kernel(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Finding]:
-    """In shared memory the greatest number of ranks is that of the cores."""
+    """Returns the findings on the kernel of three arrays. In shared memory the largest number of
+    ranks is that of the cores."""
     saves, in_use = one.claims
     found = [judged(saves, run.title, preset.judge(run)) for run in runs]
     most = max((int(options["ranks"]) for options in preset.runs if not options["lab"]), default=0)
@@ -366,12 +375,14 @@ def of_programs(one: Published, preset: Preset, found: KernelResult) -> Part:
 
 
 def published_for(run: Run, preset: Preset) -> dict[str, float]:
-    """Figures were published of one collective in flight."""
+    """Returns the published factors for a run; none if it has several collectives in flight, for
+    which nothing was published."""
     return FACTORS.get(preset.name, {}) if in_flight(run) == 1 else {}
 
 
 def without_a_run(one: Published, found: list[Finding], failed: Sequence[str]) -> list[Finding]:
-    """Each statement that no run says anything about, and why; a failed run's only one, too."""
+    """Returns the statements that no run tests, with the reason. If the only run of a single
+    statement failed, that statement is returned, too."""
     said = {(finding.where, finding.published) for finding in found}
     claims = one.claims_by(MEASURED)
     if len(claims) > 1 or not failed:
@@ -434,8 +445,8 @@ AMOUNTS = 10
 
 
 def amounts_found(claim: Claim, found: Result, case: effect.Case) -> Finding:
-    """Whether the computation goes from less than the fastest communication to more than the
-    slowest one."""
+    """Returns a finding on whether the amounts of computation reach from less than the fastest
+    communication to more than the slowest."""
     about = (case.collective, case.size_bytes, case.ranks)
     alone = [one for one in found.alone if (one.collective, one.bytes, one.ranks) == about]
     times = [time.median for one in alone for time in (one.blocking_us, one.immediate_us)]
@@ -450,7 +461,7 @@ def amounts_found(claim: Claim, found: Result, case: effect.Case) -> Finding:
 
 
 def ranks_per_node(claim: Claim, preset: Preset, found: Sequence[Result]) -> Finding:
-    """Whether other libraries lead where a node has more ranks."""
+    """Returns a finding on whether other libraries lead if a node has more ranks."""
     leaders: dict[int, set[str]] = {}
     for each in found:
         for case in effect.cases(each):
@@ -471,7 +482,7 @@ def ranks_per_node(claim: Claim, preset: Preset, found: Sequence[Result]) -> Fin
 
 
 def placement(one: Published, preset: Preset, found: Sequence[Result]) -> list[Finding]:
-    """Each MPI library is judged by itself."""
+    """Returns the findings on placements. Each MPI library is judged by itself."""
     *_, three_times, _, half_of_numa, fastest, together = one.claims
     findings = []
     for each in found:
@@ -487,7 +498,7 @@ def placement(one: Published, preset: Preset, found: Sequence[Result]) -> list[F
 
 
 def totals_by_amount(found: Result, mpi: str) -> list[dict[str, Statistic]]:
-    """For each amount of computation the time of both, by placement."""
+    """Returns for each amount of computation the total time by placement."""
     totals: dict[int, dict[str, Statistic]] = {}
     for point in found.points:
         if point.mpi == mpi:
@@ -496,7 +507,7 @@ def totals_by_amount(found: Result, mpi: str) -> list[dict[str, Statistic]]:
 
 
 def first_of(claim: Claim, on: str, first: str, cases: Sequence[dict[str, Statistic]]) -> Finding:
-    """Whether one placement is faster than all others in each case."""
+    """Returns a finding on whether one placement is faster than all others in each case."""
     others = [(case, name) for case in cases for name in PLACEMENTS if name != first]
     here = "; ".join(
         ", ".join(f"{name} {duration(time.median)}" for name, time in case.items())
@@ -523,7 +534,7 @@ def of_the_benchmark(one: Published, preset: Preset, found: Points) -> Part:
 
 
 def curves(case: effect.Case) -> Figure:
-    """The time of both together over the computation."""
+    """Returns a figure of the total time over the computation."""
     unit, scale = case.unit
     lines = []
     for curve in case.curves:
@@ -534,7 +545,7 @@ def curves(case: effect.Case) -> Figure:
     return Figure(case.title, f"computation, {unit}", f"both together, {unit}", lines)
 
 
-# ---- Both -------------------------------------------------------------------------------------
+# ---- All experiments --------------------------------------------------------------------------
 
 
 def part(one: Published, bench: Bench) -> Part:

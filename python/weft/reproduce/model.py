@@ -1,9 +1,8 @@
-"""Denis et al., 2019, sections 6.2 and 7: the model of split trees, and whether it says what is
-found.
+"""Denis et al., 2019, sections 6.2 and 7: tests whether the model of split trees agrees with
+measurements.
 
-The model is Weft's own, which the library asks for the number of levels to split; what is found is
-the paper's own measurement, and the simulator's curves.
-"""
+The model is Weft's own, by which the library chooses the number of levels to split. It is compared
+with the paper's measurements and with the simulator's curves."""
 
 from __future__ import annotations
 
@@ -17,8 +16,8 @@ from weft.reproduce.published import named
 CORES = 64
 ON = "weft model"
 FEWEST = split_tree.FEWEST
-LEAST = (51, 0)  # ranks, and S
-BEST = {57: 1, 60: 2, 62: 3}  # ranks -> S
+LEAST = (51, 0)  # number of ranks, and S
+BEST = {57: 1, 60: 2, 62: 3}  # S by number of ranks
 
 
 def asked() -> native.Model:
@@ -27,7 +26,7 @@ def asked() -> native.Model:
 
 
 def rows(model: native.Model, fewest: int = FEWEST) -> list[native.Ranks]:
-    """As far as there are threads: some cores are left free."""
+    """Returns the rows of the model in which some cores are left for threads."""
     return [row for row in model.by_ranks if fewest <= row.ranks < CORES]
 
 
@@ -49,12 +48,12 @@ def of_the_model(model: native.Model) -> Finding:
     return named("model").claims[5].found(COMPUTED, ON, said, verdict_if(holds))
 
 
-# ---- Figures 8 to 13, 15 and 16: trees, and what they cost --------------------------------------
+# ---- Figures 8 to 13, 15 and 16: trees and their costs -------------------------------------------
 
 DRAWN_RANKS = 16
-ROUNDS = {"folded": 8.0, "blocking": 4.0}  # figure 9, on two communication cores
+ROUNDS = {"folded": 8.0, "blocking": 4.0}  # rounds of figure 9, on two communication cores
 COLLECTIVES_THAT_GROW = ("scatter", "gather")
-SPLIT = 2  # figure 10
+SPLIT = 2  # S in figure 10
 
 
 def tree(ranks: int, free: int, collective: str = "reduce") -> native.Model:
@@ -92,7 +91,8 @@ def of_sixteen(levels: list[float], folded: native.Model) -> list[Finding]:
 
 
 def of_levels(by_ranks: dict[int, list[float]]) -> Finding:
-    """Half of an odd number is either of its neighbours'."""
+    """Returns the finding on whether the time halves at each level. Half of an odd number may be
+    rounded either way."""
     claim = named("model").claims[3]
     wrong = [
         ranks
@@ -113,7 +113,7 @@ def of_costs(model: native.Model) -> Finding:
 
 
 def growing(collective: str) -> list[int]:
-    """The best S by ranks, from half of the cores on."""
+    """Returns the best S for numbers of ranks from half of the cores on."""
     words = ["model", "--cores", str(CORES), "--collective", collective]
     model, _ = native.ask(native.Model, words)
     return [row.S for row in rows(model, CORES // 2)]
@@ -133,7 +133,7 @@ def numbers_of(found: Sequence[float]) -> str:
     return ", ".join(f"{number:g}" for number in found)
 
 
-# ---- Beside what was measured -------------------------------------------------------------------
+# ---- Comparison with measurements ----------------------------------------------------------------
 
 
 def beside_the_paper(model: list[int]) -> Finding:

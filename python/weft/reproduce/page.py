@@ -1,4 +1,4 @@
-"""Findings as tables, and as a page with the figures."""
+"""Shows findings as tables in the terminal, and as a page with the figures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 STYLES = {HOLDS: "green", DOES_NOT_HOLD: "yellow", CANNOT: "dim"}
 
 
-# ---- The list ---------------------------------------------------------------------------------
+# ---- List of all findings ---------------------------------------------------------------------
 
 
 def show_list(findings: Sequence[Published]) -> None:
@@ -70,7 +70,7 @@ def empty(*titles: str) -> Table:
     return table
 
 
-# ---- The terminal -----------------------------------------------------------------------------
+# ---- Output in the terminal -------------------------------------------------------------------
 
 
 def show(found: Reproduction) -> None:
@@ -89,7 +89,7 @@ def show(found: Reproduction) -> None:
 
 
 def show_all(found: Sequence[Reproduction]) -> None:
-    """Prints a table of all findings; the page has the details."""
+    """Prints a table of all findings. The page has the details."""
     console = Console()
     table = empty("finding", "published", "how", "verdict")
     for one in found:
@@ -107,7 +107,7 @@ def show_page(out: Path) -> None:
 
 
 def with_first(findings: Sequence[Finding]) -> list[tuple[Finding, bool]]:
-    """Whether a row is the first of its statement's."""
+    """Returns each finding, and whether its row is the first of its statement."""
     statements = [(finding.where, finding.published) for finding in findings]
     return [
         (finding, i == 0 or statements[i] != statements[i - 1])
@@ -125,8 +125,8 @@ def verdict(finding: Finding) -> str:
 
 
 def reasons(found: Reproduction) -> list[str]:
-    """Returns the reasons of verdicts, each once; claims that cannot be tested state theirs
-    themselves."""
+    """Returns the reasons of the verdicts, each once. A claim that cannot be tested shows its
+    reason in its own row."""
     said = (finding.why for finding in found.findings if finding.verdict != CANNOT)
     return list(dict.fromkeys(why for why in said if why))
 
@@ -137,7 +137,7 @@ def tally(found: Sequence[Reproduction]) -> str:
     return f"Tests: {sum(count.values())}. {' '.join(parts)}"
 
 
-# ---- The page ---------------------------------------------------------------------------------
+# ---- Page -------------------------------------------------------------------------------------
 
 
 def write(path: Path, found: Reproductions) -> None:

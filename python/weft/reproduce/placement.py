@@ -1,4 +1,5 @@
-"""Denis et al., 2019, figures 1 to 7: where threads run, and how long a chain takes there."""
+"""Denis et al., 2019, figures 1 to 7: the placement of threads, and the time of a chain with each.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from weft.reproduce.published import named
 from weft.sim import native
 
 PLACEMENTS = ("bind", "numa", "odd-even")
-# Why a shared core costs little, by the copies of a message.
+# These sentences explain why a shared core costs little, by the number of copies of a message.
 TURNS = {
     1: "Where the receiver alone moves a message, a hop of the chain needs one core at a time, so"
     " that a shared core costs switches and looks only.",
@@ -27,12 +28,12 @@ TURNS = {
 WAYS = {1: "messages of one copy", 2: "messages of two copies"}
 NUMA_SLOWER = (2.5, 3.5)
 ODD_EVEN_HALF = (0.4, 0.6)
-PUBLISHED = (1.0, 3.0, 1.5)  # times as long as bind
-TWO_NODES = "numa:2 core:4 pu:1"  # figures 1 to 3: two NUMA nodes of four cores
-HALF = (0.4, 0.6)  # range of the share of the time
-NOTHING = 0.1  # hidden: at most that
+PUBLISHED = (1.0, 3.0, 1.5)  # time of each placement relative to bind
+TWO_NODES = "numa:2 core:4 pu:1"  # the nodes of figures 1 to 3, with two NUMA domains of four cores
+HALF = (0.4, 0.6)  # range of a share that counts as half
+NOTHING = 0.1  # greatest share that counts as nothing hidden
 SOME = "More than a tenth is hidden, which is little, but more than nothing."
-AT_ONCE = 2.0  # times as often as with numa: neighbours' exchanges overlap
+AT_ONCE = 2.0  # exchanges of neighbours overlap this many times as often as with numa
 
 
 def times(machine: str, ranks: int, copies: int, compute_us: float = 0) -> list[float]:
@@ -84,7 +85,7 @@ def findings(copies: int, bind: float, numa: float, odd_even: float) -> list[Fin
     ]
 
 
-# ---- Figures 1 to 3: where ranks and threads are ------------------------------------------------
+# ---- Figures 1 to 3: placement of ranks and threads ----------------------------------------------
 
 
 def placed(ranks: int, policy: str) -> cores.Placement:
@@ -125,19 +126,20 @@ def listed(numbers: list[int]) -> str:
     return ", ".join(map(str, numbers)) or "none"
 
 
-# ---- Figures 4 to 6: when which core works ------------------------------------------------------
+# ---- Figures 4 to 6: activity of the cores -------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Work:
-    """Shares of the time: that each core of a thread works, and that two of them do at once."""
+    """Shares of the time in which each core of a thread works, and in which two of them work at
+    once."""
 
     each: list[float]
     at_once: float
 
 
 def work(intervals: Sequence[tuple[int, float, float]], total_us: float) -> Work:
-    """From the core, beginning and end of each piece of work."""
+    """Returns the shares from the core, beginning and end of each piece of work."""
     names = sorted({core for core, _, _ in intervals})
     busy: dict[int, float] = dict.fromkeys(names, 0.0)
     steps = [(begin, 1, core) for core, begin, _ in intervals]
@@ -192,7 +194,7 @@ def in_words(bind: float, numa: float, odd_even: float) -> str:
 
 
 def hidden(copies: int, alone_us: float, computation_us: float, both_us: float) -> Finding:
-    """Judges placement bind, in which a rank's thread shares the rank's core."""
+    """Returns the finding on placement bind, in which a rank's thread shares the rank's core."""
     claim = named("placement").claims[-4]
     share = (alone_us + computation_us - both_us) / min(alone_us, computation_us)
     here = f"{share:.0%} of what could be hidden"

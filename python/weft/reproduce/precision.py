@@ -1,9 +1,8 @@
-"""JHPCN jh250041, topic 3: the pipelined method in lower precision, by pipecg's table of all of it.
+"""JHPCN jh250041, topic 3: the pipelined method in lower precision, as measured by pipecg.
 
-Efficiency is processor time: of an iteration, or until the solution is there. Several jobs give it
-an interval; numbers of iterations are the same in all of them. Times are those of matrices that no
-cache holds, since single precision gains by what it does not read from memory.
-"""
+Efficiency is processor time, for one iteration or for the whole solution. Several jobs give an
+interval of the time; the number of iterations is the same in all of them. The matrices exceed all
+caches, since single precision gains time by reading less from memory."""
 
 from __future__ import annotations
 
@@ -27,17 +26,20 @@ from weft.system.probe import how_to_build
 
 PROGRAM = "pipecg"
 STUDY = "--what study --iterations 2000 --repetitions 1"
-EDGES = (96, 128, 160, 192)  # of grids
-BYTES_OF_A_ROW = 96  # in single precision: seven entries and columns, and ten vectors
-ROUNDS = 6  # jobs; so many have an interval
+EDGES = (96, 128, 160, 192)  # edges of the grids that may be used
+# bytes of a row in single precision: seven entries and columns, and ten vectors
+BYTES_OF_A_ROW = 96
+ROUNDS = 6  # number of jobs, which suffices for an interval
 WELL, ILL = "well conditioned", "ill conditioned"
-# Neither has entries that single precision can hold: it holds those of Poisson's problem.
+# Single precision cannot represent the entries of these problems exactly, as it can those of
+# Poisson's problem.
 PROBLEMS = {
     WELL: "--coefficients heterogeneous --contrast 10",
     ILL: "--coefficients heterogeneous --contrast 1e4",
 }
-NEARLY = 1.05  # times the iterations of double
-TWICE = 1.75  # from here on it is about twice as efficient
+# ratio of iterations to those in double precision up to which they count as nearly equal
+NEARLY = 1.05
+TWICE = 1.75  # ratio from which a precision counts as about twice as efficient
 ROW = re.compile(
     r"^\| (?P<precision>[\w-]+) \| (?P<by>\w+) \| (?P<iterations>\d+) \| (?P<replacements>\d+)"
     r" \| (?P<time>[\d.]+) \| (?P<residual>\S+) \| (?P<end>.+) \|$"
@@ -52,12 +54,12 @@ DRAWN = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result in one precision, stabilised in one way; `time`: of an iteration, relative to
-    double."""
+    """The result in one precision with one stabilisation. `time` is that of an iteration, relative
+    to double precision."""
 
     iterations: int
     time: Statistic
-    residual: float  # the true one, relative
+    residual: float  # relative true residual
     end: str
     replacements: int = 0
 
@@ -67,22 +69,22 @@ class Outcome:
 
     @property
     def efficiency(self) -> Statistic:
-        """Iterations in the time of one of double."""
+        """Returns the number of iterations in the time of one in double precision."""
         time = self.time
         return Statistic(1 / time.median, 1 / time.high, 1 / time.low, time.n)
 
     @property
     def whole(self) -> Statistic:
-        """Time until the end, in iterations of double."""
+        """Returns the time of the whole solution, in iterations of double precision."""
         time, count = self.time, self.iterations
         return Statistic(count * time.median, count * time.low, count * time.high, time.n)
 
 
-Table = dict[tuple[str, str], Outcome]  # by precision, and what stabilises it
+Table = dict[tuple[str, str], Outcome]  # results by precision and stabilisation
 
 
 def table(texts: Sequence[str]) -> Table:
-    """From what the program prints in each round."""
+    """Returns the results from the program's output in each round."""
     rows: dict[tuple[str, str], list[re.Match[str]]] = {}
     for text in texts:
         for row in filter(None, (ROW.match(line.strip()) for line in text.splitlines())):
@@ -100,7 +102,8 @@ def table(texts: Sequence[str]) -> Table:
 
 
 def run(mpi: str, options: str) -> str:
-    """Returns the program's output on one rank without Weft."""
+    """Returns the program's output on one rank without Weft. Raises NotMeasured if it is missing or
+    fails."""
     library = mpi_libraries.implementation(mpi)
     program = library.program(PROGRAM)
     if not building.is_there(program):
@@ -115,13 +118,14 @@ def run(mpi: str, options: str) -> str:
 
 
 def edge(cache_bytes: int) -> int:
-    """Of the smallest grid whose data, in single precision, are twice the cache."""
+    """Returns the edge of the smallest grid whose data in single precision are at least twice the
+    cache."""
     large = (one for one in EDGES if BYTES_OF_A_ROW * one**3 >= 2 * cache_bytes)
     return next(large, EDGES[-1])
 
 
 def last_cache_bytes() -> int:
-    """Of the first core; 0: the system does not say."""
+    """Returns the bytes of the first core's largest cache; 0 if the system does not say."""
     sizes = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
     with contextlib.suppress(OSError, ValueError):
         return max((1024 * int(size.read_text().strip().rstrip("K")) for size in sizes), default=0)
@@ -129,7 +133,7 @@ def last_cache_bytes() -> int:
 
 
 def study(mpi: str, method: str, problem: str, edge: int, rows: Sequence[tuple[str, str]]) -> str:
-    """What the program prints of these precisions and stabilisations."""
+    """Returns the program's output for these precisions and stabilisations."""
     names = ",".join(f"{precision}/{by}" for precision, by in rows)
     words = f"{STUDY} --grid {edge}x{edge}x{edge} --method {method} --rows {names}"
     return run(mpi, f"{words} {PROBLEMS[problem]}")
@@ -169,12 +173,13 @@ def findings(well: Table, ill: Table) -> list[Finding]:
     ]
 
 
-SHORT = 40  # edge of the grid where only rounding is of interest
+SHORT = 40  # edge of the grid if only rounding matters
 REDUCED = [(precision, "none") for precision in ("mixed", "mixed-vectors", "single")]
 
 
 def of_rounding(pipelined: Table, classic: Table) -> Finding:
-    """By the true residuals at the end, of both methods without a stabilisation."""
+    """Returns the finding on rounding, from the final true residuals of both methods without a
+    stabilisation."""
     claim = named("precision").claims[3]
     if why := lacking((pipelined, REDUCED), (classic, REDUCED)):
         return claim.found(MEASURED, WELL, "", CANNOT, why)
@@ -242,7 +247,8 @@ def refinement_with_replacement(claim: Claim, well: Table, ill: Table) -> Findin
 
 
 def is_better(one: Outcome, other: Outcome) -> Decision:
-    """Sooner at the end. What does not converge is worse; of two such none is."""
+    """Returns whether the first solves in less time. One that does not converge is worse than one
+    that does; two of these are undecided."""
     if one.converged and other.converged:
         return is_shorter(one.whole, other.whole)
     return one.converged if one.converged != other.converged else None
@@ -275,7 +281,8 @@ def _trouble(outcome: Outcome) -> str:
 
 
 def figure(tables: dict[str, Table]) -> Figure:
-    """Time of an iteration; what did not converge is drawn, too: its iterations were timed."""
+    """Returns a figure of the time of an iteration. It includes precisions that did not converge,
+    since their iterations were timed."""
     lines = [
         Line(problem, [], [found[row].time.median if row in found else None for row in DRAWN])
         for problem, found in tables.items()

@@ -1,8 +1,7 @@
-"""All findings of the papers that Weft builds on, in the order of `weft reproduce --list`.
+"""Lists all findings of the papers on which Weft is based, in the order of `weft reproduce --list`.
 
-Why a list of its own: it also names what cannot be tested on this kind of machine, with the reason,
-so that no statement, figure or table is passed over in silence.
-"""
+The list also has findings that cannot be tested on this kind of machine, with the reason, so that
+no statement, figure or table is left out without a word."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Jocksch, Piccinali: allreduce through a node's memory, by Weft and by the MPI library.
+"""Jocksch, Piccinali: allreduce in a node's memory, by Weft and by the MPI library.
 
-The benchmark's program `latency` runs without Weft (blocking) and with it (persistent, as in the
-poster) in turn, in jobs of their own. In the simulator only Weft's algorithms can run.
-"""
+The program `latency` of the benchmark runs alternately without Weft (blocking) and with it
+(persistent, as in the poster), in separate jobs. The simulator can only run Weft's algorithms."""
 
 from __future__ import annotations
 
@@ -33,9 +32,10 @@ from weft.system import building, installation, mpi_libraries
 from weft.system.probe import how_to_build
 
 PROGRAM = "latency"
-SHORT, LONG = 8, 1 << 20  # bytes
+SHORT, LONG = 8, 1 << 20  # buffer sizes in bytes
 PUBLISHED_RANKS = 128
-ROUNDS = 7  # jobs with and without Weft, in turn; six have a confidence interval
+# number of jobs of each kind, without and with Weft in turn; a confidence interval needs six
+ROUNDS = 7
 LINE = re.compile(r"^(?P<form>blocking|persistent) (?P<bytes>\d+) [\d.]+ (?P<us>[\d.]+)$")
 LIBRARY, WEFT = "MPI library, blocking", "Weft, persistent"
 WEFT_BLOCKING = "Weft, blocking"
@@ -43,16 +43,17 @@ ONE_SEGMENT = {SHORT: "node-tree", LONG: "node-ring"}
 EACH_SOCKET = {SHORT: "domain-tree", LONG: "domain-ring"}
 FORMS = {LIBRARY: ["blocking"], WEFT: ["persistent", "blocking"]}  # forms measured in one job
 SIMULATED_RANKS = (61, 64)
-Times = dict[tuple[int, str, int], Statistic]  # by ranks, who in which form, bytes
+Times = dict[tuple[int, str, int], Statistic]  # by number of ranks, library and form, and bytes
 
 
 def ranks_here(cores: int) -> int:
-    """The greatest power of two that has a core for each rank, at most as many as published."""
+    """Returns the greatest power of two with a core for each rank, at most the published number of
+    ranks."""
     return 1 << (min(cores, PUBLISHED_RANKS).bit_length() - 1)
 
 
 def prime_below(number: int) -> int:
-    """The greatest prime number below."""
+    """Returns the greatest prime number below the given one."""
     return next(
         n for n in range(number - 1, 1, -1) if all(n % d for d in range(2, int(n**0.5) + 1))
     )
@@ -63,11 +64,11 @@ def counts(cores: int) -> list[int]:
     return [most, prime_below(most)] if most > 2 else [most]
 
 
-# ---- Measured ---------------------------------------------------------------------------------
+# ---- Measurements -----------------------------------------------------------------------------
 
 
 def times_of(text: str) -> dict[tuple[str, int], float]:
-    """Form and bytes -> microseconds of a call, from what the program prints."""
+    """Returns the time of a call in us by form and bytes, from the program's output."""
     lines = (LINE.match(line.strip()) for line in text.splitlines())
     return {(line["form"], int(line["bytes"])): float(line["us"]) for line in lines if line}
 
@@ -105,16 +106,16 @@ def measure(mpi: str, ranks: list[int]) -> Times:
     return {key: statistics.of(values) for key, values in samples.items()}
 
 
-SegmentTimes = dict[tuple[str, int], Statistic]  # by algorithm, bytes
+SegmentTimes = dict[tuple[str, int], Statistic]  # by algorithm and bytes
 
 
 def domains() -> int:
-    """NUMA domains of this machine with cores that can be used."""
+    """Returns the number of NUMA domains of this machine with usable cores."""
     return len({*cores.ask(cores.Placement, ["place"])[0].numa_nodes})
 
 
 def segments(mpi: str, ranks: int) -> SegmentTimes:
-    """With one segment for all sockets, and with one for each."""
+    """Returns times with one segment for all sockets, and with one segment for each."""
     samples: dict[tuple[str, int], list[float]] = {}
     for _ in range(ROUNDS):
         for bytes_ in (SHORT, LONG):
@@ -138,7 +139,7 @@ def of_segments(claim: Claim, mpi: str, ranks: int, times: SegmentTimes) -> Find
 
 
 def by_sockets(mpi: str, ranks: int) -> Finding:
-    """The statement that needs several sockets."""
+    """Returns the finding on the statement that needs several sockets."""
     claim = named("shm-allreduce").claims[6]
     if ranks < claim.here.cores or domains() < claim.here.domains:
         return claim.untested(MEASURED, f"needs {claim.here.words}")
@@ -185,7 +186,7 @@ def beside(claim: Claim, mpi: str, ranks: int, bytes_: int, times: Times) -> Fin
 
 
 def of_form(claim: Claim, mpi: str, ranks: int, bytes_: int, times: Times) -> Finding:
-    """Whether Weft's persistent call is faster than its blocking one."""
+    """Returns the finding on whether Weft's persistent call is faster than its blocking one."""
     one, other = times[ranks, WEFT, bytes_], times[ranks, WEFT_BLOCKING, bytes_]
     on = f"Weft, {size(bytes_)}, {ranks} ranks, {mpi}"
     here = f"persistent {duration(one.median)}, blocking {duration(other.median)}"
@@ -193,7 +194,8 @@ def of_form(claim: Claim, mpi: str, ranks: int, bytes_: int, times: Times) -> Fi
 
 
 def of_prime(claim: Claim, mpi: str, prime: int, most: int, bytes_: int, times: Times) -> Finding:
-    """Whether it takes more time than with more ranks, whose number is a power of two."""
+    """Returns the finding on whether a prime number of ranks takes more time than a larger number
+    that is a power of two."""
     one, other = times[prime, WEFT, bytes_], times[most, WEFT, bytes_]
     on = f"Weft, {size(bytes_)}, {mpi}"
     here = f"{prime} ranks {duration(one.median)}, {most} ranks {duration(other.median)}"
@@ -204,7 +206,8 @@ OTHER_LIBRARY = "That was found with the poster's own library; here it is Weft's
 
 
 def figure(mpi: str, ranks: int, times: Times) -> Figure:
-    """Its own time would hide the short message's: each is drawn as a share of the library's."""
+    """Returns a figure of the times as shares of the library's. Absolute times of the long message
+    would hide those of the short one."""
     names = [size(SHORT), size(LONG)]
     lines = [
         Line(
@@ -218,7 +221,7 @@ def figure(mpi: str, ranks: int, times: Times) -> Figure:
     return Figure(title, "", "in the library's time", lines, True, names)
 
 
-# ---- Simulated --------------------------------------------------------------------------------
+# ---- Simulations ------------------------------------------------------------------------------
 
 
 SOCKETS, SOCKETS_CORES = "skylake48", 48
@@ -236,7 +239,8 @@ def by_algorithm(bytes_: int) -> dict[str, float]:
 
 
 def of_algorithms(short: dict[str, float], long: dict[str, float]) -> list[Finding]:
-    """Chunks and the tree, against one task that reduces all."""
+    """Returns the findings on chunks and on the tree, each compared with one task that reduces
+    everything."""
     chunks, tree, *_ = named("shm-allreduce").claims[4:]
 
     def beside_one_task(claim: Claim, bytes_: int, times: dict[str, float]) -> Finding:

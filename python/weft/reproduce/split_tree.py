@@ -8,7 +8,7 @@ from weft.reproduce.findings import SIMULATED, Figure, Finding, Line, Part, verd
 from weft.reproduce.published import named
 from weft.sim import native
 
-FEWEST = 44  # ranks that are drawn
+FEWEST = 44  # smallest number of ranks in the figures
 SPLITS = (0, 1, 2, 3)
 SWITCHES = [52, 58, 62]  # the first numbers of ranks at which S = 1, 2, 3 is best, on 64 cores
 WHY = (
@@ -43,8 +43,8 @@ Totals = dict[int, list[float]]
 def totals(
     machine: str, collective: str, cores: int, fewest: int, order: str
 ) -> tuple[list[int], Totals, list[float]]:
-    """By number of ranks the time of collective and computation together: for each split, and
-    where the collective blocks."""
+    """Returns the numbers of ranks, and the total time of collective and computation for each: by
+    split, and with the blocking collective."""
     ranks = list(range(fewest, cores))
     work_us = blocking_us(machine, collective, cores) * cores
     by_split = {
@@ -61,7 +61,8 @@ def totals(
 
 
 def switches(ranks: list[int], by_split: Totals) -> list[int]:
-    """The first number of ranks from which on S is at least 1, 2, 3 in the best split."""
+    """Returns the first numbers of ranks from which S is at least 1, 2 and 3 in the best split; 0
+    if there is none."""
     best = [min(SPLITS, key=lambda s: by_split[s][i]) for i in range(len(ranks))]
     return [
         next((n for i, n in enumerate(ranks) if min(best[i:]) >= split), 0) for split in SPLITS[1:]
@@ -82,7 +83,8 @@ def lines(ranks: list[int], by_split: Totals, blocking: list[float]) -> list[Lin
 def judged(
     machine: str, collective: str, order: str, cores: int, fewest: int
 ) -> tuple[Figure, list[Finding]]:
-    """The figure, and what is found in it. Without an order of levels nothing was published."""
+    """Returns the figure, and the findings in it. Nothing was published for trees without an order
+    of levels."""
     ranks, by_split, blocking = totals(machine, collective, cores, fewest, order)
     found = []
     on = f"I{collective} on {cores} cores"
@@ -90,14 +92,15 @@ def judged(
         found.append(of_switches(on, switches(ranks, by_split)))
     if order == "levels":
         found.append(of_least(on, cores, least_at(ranks, by_split)))
-        all_cores = 2 * blocking_us(machine, collective, cores)  # computation takes as long
+        # the computation takes as long as the collective
+        all_cores = 2 * blocking_us(machine, collective, cores)
         found += of_shape(on, by_split, blocking[-1], all_cores)
     drawn = lines(ranks, by_split, blocking)
     return Figure(title(machine, collective, order), "ranks", "µs, with computation", drawn), found
 
 
 def least_at(ranks: list[int], by_split: Totals) -> int:
-    """The number of ranks with the least total in any split."""
+    """Returns the number of ranks with the least total time in any split."""
     return min(range(len(ranks)), key=lambda i: min(by_split[s][i] for s in SPLITS)) + ranks[0]
 
 
@@ -118,8 +121,8 @@ def of_least(on: str, cores: int, at: int) -> Finding:
 
 
 def of_shape(on: str, by_split: Totals, blocking: float, all_cores: float) -> list[Finding]:
-    """Judges the curves' shapes, which do not depend on the numbers of ranks. `blocking`: with one
-    core free."""
+    """Returns the findings on the curves' shapes, which do not depend on the numbers of ranks.
+    `blocking`: total time with the blocking collective and one core free."""
     grows, beats_blocking, fewer, *_ = named("split-tree").claims[3:]
     best = [min(SPLITS, key=lambda s: by_split[s][i]) for i in range(len(by_split[0]))]
     rises = best[0] < best[-1] and all(a <= b for a, b in zip(best, best[1:]))
@@ -174,7 +177,8 @@ def part(fewest: int = FEWEST) -> Part:
 
 
 def beside(cases: list[tuple[str, str, str, int, int]]) -> Figure:
-    """Published and found numbers of ranks, for trees of 64 cores, level after level."""
+    """Returns a figure of the published and the simulated numbers of ranks, for trees of 64 cores,
+    level after level."""
     drawn = [Line("published", [], [*SWITCHES, LEAST[64]])]
     for machine, collective, order, cores, fewest in cases:
         if (order, cores) == ("levels", 64):

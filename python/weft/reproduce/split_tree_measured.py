@@ -1,9 +1,9 @@
-"""Denis et al., section 7: split trees on this machine, beside the MPI library's own collectives.
+"""Denis et al., section 7: split trees on this machine, compared with the MPI library's own
+collectives.
 
-The benchmark's program `overlap` runs with ranks on some of the cores, which share the work that
-all cores have in as much time as the blocking collective takes there. Each number of levels is a
-job of its own.
-"""
+The benchmark's program `overlap` runs with ranks on some of the cores. They share an amount of work
+that takes all cores together as long as the blocking collective. Each number of levels is measured
+in separate jobs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from weft.system import building, installation, mpi_libraries
 from weft.system.probe import how_to_build
 
 PROGRAM, BYTES = "overlap", "2MiB"
-COLLECTIVE = "reduce"  # collective of figures 18 to 21
+COLLECTIVE = "reduce"  # the collective of figures 18 to 21
 REPETITIONS = 9
 FLAGGED = "intelmpi"
 
@@ -41,24 +41,25 @@ FLAGGED = "intelmpi"
 
 @dataclass(frozen=True)
 class Job:
-    """The results of a job; `totals`: time of collective and computation together, by engine."""
+    """The results of a job. `totals` has the time of collective and computation together, by
+    engine."""
 
     blocking: Statistic
     computation: Statistic
     totals: dict[str, Statistic]
     iterations: int
-    wrong: int  # results
+    wrong: int  # number of wrong results
 
     @property
     def in_turn(self) -> Statistic:
-        """The blocking collective, and then the computation."""
+        """Returns the time of the blocking collective followed by the computation."""
         one, other = self.blocking, self.computation
         sums = (one.median + other.median, one.low + other.low, one.high + other.high)
         return Statistic(*sums, min(one.n, other.n))
 
 
 def job_of(found: Mapping[str, Any]) -> Job:
-    """From what the program writes."""
+    """Returns the results from the JSON of the program."""
 
     def statistic(entry: Mapping[str, Any]) -> Statistic:
         return statistics.of(entry["samples"])
@@ -69,7 +70,8 @@ def job_of(found: Mapping[str, Any]) -> Job:
 
 
 def on_cores(mpi: str, ranks: int, options: list[str], weft: list[str], **variables: str) -> Job:
-    """Runs a job with each rank on a core of its own. `weft`: its options; empty: without Weft."""
+    """Runs a job with each rank on a core of its own. `weft` has its options; if it is empty, the
+    job runs without Weft."""
     library = mpi_libraries.implementation(mpi)
     program = library.program(PROGRAM)
     if not building.is_there(program):
@@ -96,12 +98,13 @@ def split(levels: int) -> list[str]:
     return [*words, "--algorithm", f"{COLLECTIVE}=binomial", "--split", str(levels)]
 
 
-# ---- All numbers of ranks ---------------------------------------------------------------------
+# ---- Jobs with all numbers of ranks -------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Measured:
-    """`by_ranks`: by numbers of ranks and of levels; `model`: the levels that the model takes."""
+    """The measured times. `by_ranks` has them by number of ranks and number of levels. `model` has
+    the number of levels that the model chooses."""
 
     cores: int
     all_cores: Job
@@ -110,7 +113,7 @@ class Measured:
 
 
 def ranks_of(cores: int) -> list[int]:
-    """From a quarter of the cores free to one."""
+    """Returns the numbers of ranks that leave between one core and a quarter of the cores free."""
     free = {1, 2, max(2, cores // 8), cores // 4}
     return sorted({cores - count for count in free} & {*range(2, cores)})
 
@@ -179,7 +182,8 @@ def told(by_ranks: dict[int, str]) -> str:
 
 
 def leader(times: dict[int, Statistic]) -> Optional[int]:
-    """The number of levels that is faster than all others beyond the spread."""
+    """Returns the number of levels that is faster than all others beyond the spread; None if there
+    is none."""
     for levels, time in times.items():
         if all(leads(time, other) for name, other in times.items() if name != levels):
             return levels
@@ -187,7 +191,8 @@ def leader(times: dict[int, Statistic]) -> Optional[int]:
 
 
 def rises(by_ranks: dict[int, dict[int, Statistic]]) -> Decision:
-    """Whether the best number of levels grows with the ranks, and never falls."""
+    """Returns whether the best number of levels grows with the ranks and never falls; None if that
+    is undecided."""
     best = [leader(by_ranks[ranks]) for ranks in sorted(by_ranks)]
     known = [levels for levels in best if levels is not None]
     pairs = list(zip(known, known[1:]))
@@ -199,7 +204,8 @@ def rises(by_ranks: dict[int, dict[int, Statistic]]) -> Decision:
 
 
 def of_flags(claim: Claim, mpi: str, cores: int) -> Finding:
-    """With ranks on all cores but one, as far as there are two ranks."""
+    """Returns the finding on the MPI library's variables for asynchronous progress, with ranks on
+    all cores except one, but at least two."""
     ranks = max(2, cores - 1)
     options = ["--engines", "native"]
     usual = on_cores(mpi, ranks, options, [])
@@ -223,11 +229,12 @@ def of_libraries(claim: Claim, found: dict[str, Measured]) -> Finding:
     return claim.found(MEASURED, "", here, verdict_if(not any(wrong.values())))
 
 
-# ---- All of it --------------------------------------------------------------------------------
+# ---- Whole experiment ---------------------------------------------------------------------------
 
 
 def libraries(bench: Bench) -> list[str]:
-    """All that are here, unless some are named: the statement is about several."""
+    """Returns the requested MPI libraries, or else all installed ones, since the statement is about
+    several."""
     return bench.mpis if bench.mpi else [library.name for library in mpi_libraries.found()]
 
 

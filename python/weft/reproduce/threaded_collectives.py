@@ -1,9 +1,8 @@
-"""Okuma, Nanri, figures 1 and 2: an Ialltoall behind a product of a matrix and a vector.
+"""Okuma, Nanri, figures 1 and 2: an Ialltoall overlapped with a matrix-vector product.
 
-The paper tells neither how long its product takes nor whether its message size is that of a block
-or of all blocks together. The first follows here from the memory's bandwidth; both readings of the
-second are simulated.
-"""
+The paper does not say how long its product takes. It is derived here from the memory's bandwidth.
+Nor does the paper say whether its message size is that of one block or of all blocks together. Both
+readings are simulated."""
 
 from __future__ import annotations
 
@@ -28,10 +27,11 @@ from weft.sim import native
 
 MACHINE = "sandybridge16"
 THREADS = 16  # threads of a rank; the first one polls after each of its rows
-COLUMNS = 512  # between two looks of the inner loop
+COLUMNS = 512  # columns of the inner loop between two polls
 PER_ROW, INNER, NO_CALLS = "call per row", "inner calls", "no calls"
 FUNCTION, THREAD, TCC, BLOCKING = PER_ROW, "thread", "TCC", "blocking"
-NEARLY_NONE = 1.05  # times as long without calls
+# ratio of times up to which calls for progress count as having hardly any effect
+NEARLY_NONE = 1.05
 READINGS = ("blocks", "all blocks together")
 DIRECTION = "It holds in direction; the paper does not say how long its product takes."
 OWN_BLOCK = (
@@ -42,7 +42,8 @@ ONE_ALGORITHM = (
     "Here both carry out one algorithm, whose construction costs nothing in the simulator, so that"
     " the carrier alone makes no difference."
 )
-LITTLE, TO_HIDE = "There is little to hide.", 0.1  # share of the time without overlap
+# a smaller share of the time without overlap counts as little
+LITTLE, TO_HIDE = "There is little to hide.", 0.1
 BY_THEMSELVES = (
     "All messages leave at once, and the network cards move them by themselves, so that calls have"
     " nothing to do: the paper expected that, too, and could not explain its 2 nodes."
@@ -54,11 +55,11 @@ class Case:
     nodes: int
     bytes: int
     order: int
-    published: tuple[float, float, float]  # times as fast: function, thread, TCC
+    published: tuple[float, float, float]  # published speedups of function, thread and TCC
 
     @property
     def rows(self) -> int:
-        """Returns the rows of one thread."""
+        """Returns the number of rows of one thread."""
         return self.order // self.nodes // THREADS
 
     def block(self, reading: str) -> int:
@@ -71,11 +72,12 @@ class Case:
 FIGURE_1 = Case(2, 5_000_000, 4_000, (1.346, 1.127, 1.166))
 FIGURE_2 = Case(32, 500_000, 30_000, (1.338, 1.020, 1.271))
 CASES = (FIGURE_1, FIGURE_2)
-Times = dict[str, float]  # by variant, microseconds
+Times = dict[str, float]  # time in us by variant
 
 
 def product_us(case: Case) -> float:
-    """A node's part of the matrix, read once by all its threads; a copy reads and writes."""
+    """Returns the time of a node's part of the product in us: the matrix is read once. The
+    bandwidth is twice that of a copy, which reads and writes."""
     facts = json.loads(native.machine_file(MACHINE).read_text())
     bytes_per_us = 2 * facts["copy"]["numa_node"] * facts["numa_nodes"]
     return 8 * case.order**2 / case.nodes / bytes_per_us
@@ -83,7 +85,7 @@ def product_us(case: Case) -> float:
 
 @cache
 def times(case: Case, reading: str) -> Times:
-    """Simulates a case. If a thread communicates, the product has one thread less."""
+    """Simulates a case. If a thread communicates, one thread fewer computes."""
 
     def total_us(engine: str, **more: object) -> float:
         threads = THREADS - (engine in ("thread", "tcc"))
@@ -135,7 +137,8 @@ def order(
     equal: str = EQUAL,
     slower: str = "",
 ) -> Finding:
-    """Why it does not hold where both take as long, and where `fast` takes longer."""
+    """Returns the finding on whether `fast` is faster than `slow`. `equal` and `slower` are the
+    reasons if it is not."""
     here = f"{fast} {found[fast]:,.0f} µs, {slow} {found[slow]:,.0f} µs"
     holds = found[fast] < (1 - NOTICEABLE) * found[slow]
     is_slower = found[slow] < (1 - NOTICEABLE) * found[fast]
@@ -159,7 +162,7 @@ CONDITIONS = (
 
 
 def part() -> Part:
-    """Returns the findings for tcc."""
+    """Returns the findings and figures of experiment tcc."""
     of_case = dict(zip(CASES, named("tcc").claims))
     _, _, function_first, tcc_first, *_ = named("tcc").claims
     findings, figures = [], []
@@ -178,7 +181,7 @@ def part() -> Part:
 
 
 def part_of_calls() -> Part:
-    """Returns the findings for progress-calls."""
+    """Returns the findings and figures of experiment progress-calls."""
     *of_nodes, where = named("progress-calls").claims
     findings = []
     for case, claim in zip(CASES, of_nodes):

@@ -1,4 +1,4 @@
-"""JHPCN jh250041, Topic 1, figures 1 to 4: several progress threads on one core."""
+"""JHPCN jh250041, topic 1, figures 1 to 4: several progress threads on one core."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from weft.reproduce.findings import SIMULATED, Figure, Finding, Line, Part, verd
 from weft.reproduce.published import named
 from weft.sim import native
 
-CASES = {"Normal": 0, "Prog1": 1, "Prog2": 2, "Prog4": 4}  # threads on a core; 0: none
+# progress threads on a core; 0 means no threads
+CASES = {"Normal": 0, "Prog1": 1, "Prog2": 2, "Prog4": 4}
 SIZES = {"16": "16 B", "1MiB": "1 MiB"}
-RATIOS = (0.5, 2.0)  # computation over communication, both of Normal
+RATIOS = (0.5, 2.0)  # ratios of computation to communication, both as in case Normal
 PUBLISHED = {
     ("16", 0.5): "Prog2 is the fastest",
     ("16", 2.0): "Normal is the fastest",
@@ -47,7 +48,7 @@ PLACES = (
 
 
 def ranks_of(threads: int, cores: int) -> int:
-    """As many ranks as leave enough cores for their threads."""
+    """Returns the largest number of ranks that leaves enough cores for their threads."""
     return cores if threads == 0 else cores * threads // (threads + 1)
 
 

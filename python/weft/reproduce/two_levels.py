@@ -9,7 +9,7 @@ from weft.sim import native
 
 MACHINE, NODES, CORES = "sapphire120", 32, 120
 SIZES = {8: "8 B", 1 << 20: "1 MiB"}
-# The algorithm of one level that is made for the size.
+# This is the algorithm of one level that suits each size.
 ONE_LEVEL = {
     ("bcast", 8): "binomial",
     ("bcast", 1 << 20): "binomial",

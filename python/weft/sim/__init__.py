@@ -1,1 +1,1 @@
-"""The simulator: collectives over computation on machines that are not at hand."""
+"""Simulates collectives overlapped with computation on other machines."""

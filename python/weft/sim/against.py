@@ -1,9 +1,9 @@
-"""`weft sim --against-measured`: the same collectives measured here and simulated, side by side.
+"""Measures and simulates the same collectives on this machine, side by side (`weft sim
+--against-measured`).
 
-The simulated machine is this one, as --calibrate describes it; nothing is fitted to the figures
-that are compared. Times are those of bench/overlap.cc: medians of the slowest rank, of a collective
-from its start to the end of its wait, and of the same over computation.
-"""
+The simulated machine is this one, as --calibrate describes it. Nothing is fitted to the compared
+times. They are those of bench/overlap.cc: medians of the slowest rank, for a collective from its
+start to the end of its wait, and for the same overlapped with computation."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TIMEOUT_S = 600
 class Case:
     collective: str
     bytes: int
-    nodes: int  # 1: in the node's memory
+    nodes: int  # number of nodes; 1 means in the node's memory
     ranks: int
     engines: tuple[str, ...]
 
@@ -56,10 +56,10 @@ class Row:
     nodes: int
     ranks: int
     engine: str
-    compute_us: float  # 0: the collective alone
+    compute_us: float  # computation in us; 0 means the collective alone
     measured_us: float
     simulated_us: float
-    crowded: bool  # more ranks than cores
+    crowded: bool  # there are more ranks than cores
 
     @property
     def ratio(self) -> float:
@@ -86,8 +86,8 @@ def measured(mpi: Implementation, case: Case, lab: Lab | None, result: Path) -> 
     words += [calibration.program_of(mpi, "overlap"), "--collective", case.collective]
     words += ["--bytes", str(case.bytes), "--engines", ",".join(case.engines)]
     words += ["--repetitions", str(REPETITIONS), "--json", str(result)]
-    # Between nodes the link's burst must come back. Inside a node there is nothing to wait for, and
-    # a core that has slept begins with cold caches.
+    # Between nodes a pause lets the link's token bucket fill again. Inside a node no pause is
+    # needed, and it would let the caches get cold.
     words += ["--pause-us", "0"] if case.nodes == 1 else []
     result.unlink(missing_ok=True)
     calibration.said_by(mpi, words, case.ranks, lab, TIMEOUT_S)
@@ -132,7 +132,7 @@ def compare(
     wanted: Sequence[Case],
     missing: Callable[[str], None],
 ) -> Iterator[Row]:
-    """Case by case; why one was not measured goes to `missing`."""
+    """Yields a row for each case. The reason why a case was not measured is passed to `missing`."""
     cores = len(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as folder:
         result, file = Path(folder) / "overlap.json", Path(folder) / "machine.json"
@@ -202,7 +202,8 @@ def table(rows: Sequence[Row]) -> Table:
 def against_measured(
     machine: str | None, lab: str | None, mpi_name: str | None, file: Path | None, out: Path | None
 ) -> None:
-    """`machine`: a file of --calibrate's, else this machine is measured first."""
+    """Compares measured and simulated times, and writes the results. `machine` is a file that
+    --calibrate wrote; without one this machine is measured first."""
     load = os.getloadavg()[0]
     rows: list[Row] = []
     not_measured: list[str] = []
@@ -221,7 +222,7 @@ def against_measured(
             files.try_to_write(out)
         for row in compare(facts, words, mpi, list(cases()), missing):
             rows.append(row)
-            if out:  # the following may fail
+            if out:  # the following steps may fail
                 files.write_text(out, answer() + "\n")
     except (MpiError, LabError, SettingsError, subprocess.TimeoutExpired) as error:
         raise SimError(str(error)) from None
@@ -242,12 +243,13 @@ def against_measured(
 def described(
     machine: str | None, lab: str, mpi_name: str | None
 ) -> tuple[dict[str, Any], dict[str, Any], Implementation]:
-    """The machine's description, the lab's words, and the MPI library."""
+    """Returns the machine's description, the lab's settings, and the MPI library."""
     words = lab_words(lab)
     mpi = mpi_libraries.chosen(mpi_name)
     if machine:
         file = native.machine_file(machine)
-        native.simulate(str(file), collective="bcast", bytes=8, ranks=1)  # refuses what is wrong
+        # the simulator refuses a wrong machine file
+        native.simulate(str(file), collective="bcast", bytes=8, ranks=1)
         return json.loads(file.read_text()), words, mpi
     facts = json.loads(native.calibrate())
     calibration.with_messages(facts, lab, mpi_name)

@@ -1,6 +1,7 @@
-"""Derives the values of a machine's description from measured messages, for `weft sim
---calibrate`. Only times of single messages are used; for nodes that share cores, also that of a
-short allreduce."""
+"""Derives values of a machine's description from measured messages (`weft sim --calibrate`).
+
+Only times of single messages are used, and for nodes that share cores also that of a short
+allreduce."""
 
 from __future__ import annotations
 
@@ -20,11 +21,12 @@ from weft.system.mpi_libraries import Implementation, MpiError
 from weft.system.probe import how_to_build
 
 KIB = 1024
-WHOLE = 1 << 40  # a window that holds any message: it moves by itself once both sides agree
-LONG = 1 << 20  # from here on a message's time is its rate's
-FEW = 0.02  # a burst that saves less of the longest message's time is none
+# a window that holds any message, which then moves by itself once both sides have agreed
+WHOLE = 1 << 40
+LONG = 1 << 20  # bytes from which the rate alone determines a message's time
+FEW = 0.02  # a burst that saves a smaller share of the longest message's time is ignored
 WITHIN = 0.8  # share of a burst; a message up to this length passes at the burst's rate
-STREAMS = 16 * KIB  # from here on a message's own start says little of a rate
+STREAMS = 16 * KIB  # bytes from which a message's start-up hardly affects its rate
 TIMEOUT_S = 280
 
 
@@ -37,11 +39,12 @@ class PingPong:
     receive_us: float
     poll_us: float
     eager_bytes: int
-    left_us: float  # time left of the longest message after it has begun and was not polled
-    unlooked_us: float  # time of the longest message if it was not polled since it was posted
+    left_us: float  # remaining time of the longest message that has begun and was then not polled
+    unlooked_us: float  # time of the longest message that was not polled since it was posted
     one_way: list[tuple[int, float]]
     exchange: list[tuple[int, float]]  # times of one message in each direction at once
-    core_bytes: int  # bytes of the message for which each side's core works this long:
+    # bytes of the message for which each side's core works as long as the following fields say
+    core_bytes: int
     sender_core_us: float
     receiver_core_us: float
 
@@ -69,11 +72,10 @@ def overhead_us(found: PingPong) -> float:
 
 
 def network_of(found: PingPong) -> dict[str, float | int]:
-    """The fields of `network` that messages between two nodes say something of.
+    """Returns those fields of `network` that follow from messages between two nodes.
 
-    A message takes: overhead, gap, bytes at their rate, latency, overhead. A long one asks first,
-    which takes two latencies and an overhead more.
-    """
+    A message takes overhead, gap, its bytes at their rate, latency, and overhead again. A long one
+    has a handshake first, which adds two latencies and one overhead."""
     shortest, longest = found.one_way[0], found.one_way[-1]
     overhead, gap = overhead_us(found), found.gap_us
     latency = max(0.0, shortest[1] - 2 * overhead - gap)
@@ -118,9 +120,10 @@ def slope_within(points: Sequence[tuple[int, float]], most: float) -> float:
 
 
 def work_per_kib(found: PingPong, bound_us: float) -> tuple[float, float]:
-    """Returns the core time of sender and receiver per KiB. Both are small differences of long
-    times. The time of an exchange per KiB bounds their sum (0: unknown), since each core both sends
-    and receives in it."""
+    """Returns the core time of sender and receiver per KiB.
+
+    Both are small differences of long times. The time of an exchange per KiB bounds their sum,
+    since each core both sends and receives in it. A bound of 0 means that it is not known."""
     kib = found.core_bytes / KIB
     sender, receiver = (
         max(0.0, us - overhead_us(found)) / kib
@@ -131,8 +134,8 @@ def work_per_kib(found: PingPong, bound_us: float) -> tuple[float, float]:
 
 
 def window_of(found: PingPong, rate: float, burst: float) -> int:
-    """Returns the bytes that had been transferred before a core polled again; the rest met a full
-    bucket."""
+    """Returns the bytes that were transferred before a core polled again. The remaining bytes found
+    a full token bucket."""
     size, alone_us = found.one_way[-1]
     left = min(size, rate * found.left_us + burst)
     if found.left_us > alone_us / 10:
@@ -141,7 +144,7 @@ def window_of(found: PingPong, rate: float, burst: float) -> int:
 
 
 def message_of(found: PingPong) -> dict[str, float | int]:
-    """The fields of `message` that messages inside a node say something of."""
+    """Returns those fields of `message` that follow from messages inside a node."""
     return {"overhead_us": round(overhead_us(found), 3), "eager_bytes": found.eager_bytes}
 
 
@@ -169,7 +172,7 @@ def program_of(mpi: Implementation, name: str) -> str:
 def said_by(
     mpi: Implementation, command: list[str], ranks: int, lab: Optional[Lab], limit_s: int
 ) -> str:
-    """Runs a measuring program, in the lab or in this node; what it printed."""
+    """Runs a measuring program, in the lab or on this node, and returns its output."""
     if lab:
         done = lab.run(command, capture=True, timeout=limit_s)
     else:
@@ -195,8 +198,9 @@ def in_the_lab(mpi: Implementation, words: dict[str, Any]) -> PingPong:
 
 
 def turn_us(mpi: Implementation, words: dict[str, Any]) -> float:
-    """Returns the time that a short message between nodes sharing cores waits for its receiver's
-    turn. An allreduce of 8 bytes has a round of messages for each power of two."""
+    """Returns the time that a short message waits until its receiver runs, if nodes share cores. It
+    is measured with an allreduce of 8 bytes, which has one round of messages for each power of two.
+    """
     command = [program_of(mpi, "latency"), "--collective", "allreduce", "--bytes", "8"]
     nodes = words["nodes"]
     with Lab(nodes, 1, words["rate"], words["burst"], mpi, delay=words["delay"]) as lab:
@@ -205,7 +209,8 @@ def turn_us(mpi: Implementation, words: dict[str, Any]) -> float:
 
 
 def with_messages(machine: dict[str, Any], lab: str | None, mpi_name: str | None) -> None:
-    """Measures messages; without --lab only those inside this node."""
+    """Measures messages and adds the values to the machine's description. Without --lab only
+    messages inside this node are measured."""
     try:
         mpi = mpi_libraries.chosen(mpi_name)
         words = lab_words(lab) if lab else None

@@ -1,4 +1,4 @@
-"""`weft sim`: its options."""
+"""Defines the options of `weft sim`."""
 
 from itertools import product
 from pathlib import Path
@@ -297,7 +297,8 @@ def looks(engine: str, calls: int) -> list[str]:
 
 
 def library_of(mpi: str, engines: list[str]) -> str:
-    """Whose rule engine auto goes by; SimError where the word means nothing."""
+    """Returns the MPI library whose rule engine auto uses. Raises SimError if the word is unknown
+    or has no effect."""
     from weft.sim.native import SimError
     from weft.system.mpi_libraries import FAMILY
 

@@ -1,4 +1,4 @@
-"""Asks `weft-sim`, which carries out the library's own schedules in virtual time."""
+"""Runs `weft-sim`, which carries out the library's own schedules in virtual time."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ MACHINES = Path(__file__).parent / "machines"
 
 
 class SimError(Exception):
-    """The message says what to do."""
+    """Raised if the simulation fails; the message says what to do."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """The result of an experiment. Times are virtual microseconds; cores count over all nodes."""
+    """The result of a simulation. Times are virtual microseconds. Cores are numbered over all
+    nodes."""
 
-    total_us: float  # until the last rank is done
-    communication_us: float  # until the collective is over on the last rank
+    total_us: float  # time until the last rank has finished
+    communication_us: float  # time until the collective ends on the last rank
     ranks: int
     nodes: int
     events: int
@@ -29,7 +30,7 @@ class Run:
     messages: int
     message_bytes: float
     machine: str
-    cores: int  # cores of a node
+    cores: int  # number of cores of a node
     collective: str
     algorithm: str
     bytes: int
@@ -39,7 +40,7 @@ class Run:
     compute_us: float
     rank_cores: list[int] = field(default_factory=list)
     thread_cores: list[int] = field(default_factory=list)
-    note: str = ""  # why threads stay beside their ranks
+    note: str = ""  # reason why threads share the cores of their ranks
 
 
 def names_of_machines() -> list[str]:
@@ -47,7 +48,8 @@ def names_of_machines() -> list[str]:
 
 
 def machine_file(machine: str) -> Path:
-    """Returns the file of a machine that comes with Weft, or the given file itself."""
+    """Returns the file of a machine that is part of Weft, or the given file itself. Raises SimError
+    if there is neither."""
     known = MACHINES / f"{machine}.json"
     if known.exists() or Path(machine).exists():
         return known if known.exists() else Path(machine)
@@ -72,7 +74,8 @@ def simulate_text(machine: str, words: list[str]) -> str:
 
 
 def simulate(machine: str, **options: object) -> Run:
-    """Options as those of `weft-sim run`; those that are None are left out."""
+    """Runs a simulation with options of `weft-sim run`, and returns its result. Options that are
+    None are left out."""
     words: list[str] = []
     for name, value in options.items():
         if value is not None:

@@ -1,4 +1,5 @@
-"""Runs of the simulator: as a table, as JSON, and as a page with their timelines side by side."""
+"""Shows runs of the simulator: as a table, as JSON, and as a page with their timelines side by
+side."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from weft.data import json_file, stored
 from weft.sim import native
 from weft.sim.native import Run
 
-MOST_DRAWN = 256  # ranks
-MOST_SPANS = 5000  # on a page
+MOST_DRAWN = 256  # largest number of ranks of a run that is drawn
+MOST_SPANS = 5000  # most spans on a page
 LEAST_GAIN = 1.01  # a smaller gain is a tie
 KINDS = ("computing", "working", "polling", "ready")  # activities that are drawn; sleep is not
 DOING = (
@@ -30,14 +31,15 @@ DOING = (
 
 @dataclass(frozen=True)
 class Room:
-    """How many ranks there are where the user names no number, and where their threads go."""
+    """The default number of ranks, and the default placement of their threads."""
 
-    ranks: int  # on all nodes
+    ranks: int  # number of ranks on all nodes
     placement: str
 
     @classmethod
     def on(cls, machine: str, nodes: int, ranks: int | None, leaves_cores: bool) -> Room:
-        """leaves_cores: a quarter of the cores stays without a rank, if no number is named."""
+        """Returns the numbers for a machine. `leaves_cores`: a quarter of the cores has no rank, if
+        `ranks` is None."""
         facts = facts_of(machine)
         cores, domains = nodes * facts["cores"], nodes * facts["numa_nodes"]
         found = ranks or cores - (cores // 4 if leaves_cores else 0)
@@ -45,7 +47,8 @@ class Room:
 
 
 def facts_of(machine: str) -> dict[str, int]:
-    """Cores and NUMA nodes of a machine; what its file lacks is refused when it is simulated."""
+    """Returns the numbers of cores and NUMA nodes of a machine. If its file is wrong, both are 1,
+    since the simulator will refuse the file."""
     try:
         facts = json.loads(native.machine_file(machine).read_text())
         return {name: max(1, int(facts[name])) for name in ("cores", "numa_nodes")}
@@ -62,8 +65,9 @@ def time_alone(machine: str, words: list[str]) -> float:
 @dataclass(frozen=True)
 class Answer:
     run: Run
-    text: str  # as it came
-    spans: list[list[float]]  # core, begin, end, kind of KINDS; empty where nothing is drawn
+    text: str  # JSON text of the run, unchanged
+    # core, begin, end, and index in KINDS of each span; empty if nothing is drawn
+    spans: list[list[float]]
 
 
 def name(run: Run) -> str:
@@ -89,8 +93,8 @@ def one(machine: str, words: list[str], trace: Path | None, drawn: bool) -> Answ
 
 
 def spans_of(run: Run, trace: dict[str, Any]) -> list[list[float]]:
-    """Returns the activities of each core; the run says on which core a trace's rank and thread
-    are."""
+    """Returns the spans of activity of each core. The run knows the core of each rank and thread in
+    the trace."""
     found = []
     for event in trace["traceEvents"]:
         if event["ph"] != "X" or event["name"] not in KINDS:
@@ -146,7 +150,8 @@ def title(run: Run) -> str:
 
 
 def to_json(answers: list[Answer]) -> dict[str, Any]:
-    """The schema weft-sim/1. Times are of the machine that is simulated."""
+    """Returns the runs as a document of the schema weft-sim/1. Times are those of the simulated
+    machine."""
     runs = [answer.run for answer in answers]
     best = min(runs, key=lambda run: run.total_us)
     headline = {"best": name(best), "total_us": best.total_us}
@@ -207,7 +212,8 @@ def drawing(answer: Answer, end_us: float, most_spans: int) -> dict[str, Any]:
 
 
 def calibrate(out: Path | None, lab: str | None, mpi: str | None) -> None:
-    """Messages are measured where there is an MPI library; between nodes, in the lab."""
+    """Measures this machine and writes its description. Messages are measured if there is an MPI
+    library, those between nodes in the lab."""
     from weft.data import files
     from weft.sim.calibration import with_messages
     from weft.system.mpi_libraries import MpiError, chosen

@@ -1,1 +1,2 @@
-"""This installation of Weft, the MPI libraries beside it, and what this machine offers them."""
+"""Describes this installation of Weft, the MPI libraries, and the machine's features that matter to
+them."""

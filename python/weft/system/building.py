@@ -1,7 +1,7 @@
-"""Parts of Weft that `make demo` leaves out are built in the source tree when a command needs them.
+"""Builds parts of Weft in the source tree when a command needs them, since `make demo` leaves them
+out.
 
-An installation has all parts; there nothing is built.
-"""
+An installation has all parts, and nothing is built there."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from weft.system import installation
 
 
 def is_there(part: Path) -> bool:
-    """Whether a part is there, after it has been built if that is possible here.
+    """Returns whether a part exists, after building it if possible.
 
-    part: a program or library, where the source tree's build or `.venv` has it.
-    """
+    `part` is the path of a program or library in the source tree's build folder or in `.venv`."""
     if part.exists():
         return True
     target = target_of(part)
-    # All ranks of a job would build.
+    # In a rank nothing is built, since all ranks of the job would do so.
     if not target or installation.is_rank():
         return False
     print(f"weft: building {target}, which is needed now for the first time", file=sys.stderr)
@@ -30,7 +29,8 @@ def is_there(part: Path) -> bool:
 
 
 def target_of(part: Path) -> str:
-    """The build's name of a part: bin/weft-sim, bin/mpich/plan, lib/libweft-mpich.so; or empty."""
+    """Returns the build's name of a part, such as bin/weft-sim, bin/mpich/plan or
+    lib/libweft-mpich.so; an empty string if it cannot be built."""
     own_build = installation.ROOT / "build"
     if not installation.SOURCE or own_build != installation.BUILD:
         return ""
@@ -44,7 +44,8 @@ def target_of(part: Path) -> str:
 
 
 def make_command(target: str) -> list[str]:
-    """`MPI=` stays as it was, since make begins anew where it has changed."""
+    """Returns the command that builds a target. `MPI=` keeps its earlier value, since make starts
+    anew if it changes."""
     before = installation.BUILD / ".wrappers"
     wrappers = before.read_text().strip() if before.exists() else ""
     return ["make", "-C", str(installation.ROOT), "part", f"PART={target}", f"MPI={wrappers}"]

@@ -1,8 +1,7 @@
-"""Which GPUs this machine has, by CUDA's driver, and whether this Weft has kernels for them.
+"""Finds this machine's GPUs by CUDA's driver, and whether this Weft has kernels for them.
 
-The driver is loaded only where the system shows a device, and in a process of its own: it starts
-threads, and takes a while.
-"""
+The driver is loaded only if the system shows a device. It is loaded in a separate process, since it
+starts threads and takes a while."""
 
 from __future__ import annotations
 
@@ -20,14 +19,17 @@ DEVICE_FILES = ("/dev/nvidiactl", "/dev/nvhost-gpu", "/dev/dxg")
 LIBRARY = "libcuda.so.1"
 FAT_BINARY = b"\x50\xed\x55\xba"  # magic number of compiled kernels
 NO_MPS = "no MPS: ranks that share a GPU take turns there (nvidia-cuda-mps-control -d starts it)"
-COMPILER = re.compile(rb"weft_kernel_image: CUDA (\d+)\0")  # 13000: CUDA 13.0
-OF_FUNCTIONS = (11, 4)  # the oldest driver that has those that Weft calls
+# finds the version of CUDA's compiler in a library; 13000 is CUDA 13.0
+COMPILER = re.compile(rb"weft_kernel_image: CUDA (\d+)\0")
+OF_FUNCTIONS = (11, 4)  # version of the oldest driver with all functions that Weft calls
 NAME_BYTES = 256
-IS_SHARED = 133  # by MPS: an attribute of devices that drivers before CUDA 12.4 do not know
+# attribute of a device that is shared by MPS; drivers before CUDA 12.4 do not know it
+IS_SHARED = 133
 
 
 def facts() -> dict:
-    """problem: why no device can be used; None where one can."""
+    """Returns facts about the GPUs. `problem` says why no device can be used, and is None if one
+    can."""
     found = asked()
     return found | {"kernels": has_kernels(), "needs": newer_driver_needed(found["driver"])}
 
@@ -70,7 +72,8 @@ def ask_driver() -> dict:
 
 
 def runs_beside_others(driver: ctypes.CDLL, device: ctypes.c_int) -> bool:
-    """Whether kernels of several processes run on a device at one time: by MPS."""
+    """Returns whether kernels of several processes run on a device at the same time, which MPS
+    does."""
     shared = ctypes.c_int()
     if driver.cuDeviceGetAttribute(ctypes.byref(shared), IS_SHARED, device) == 0:
         return shared.value != 0
@@ -79,7 +82,8 @@ def runs_beside_others(driver: ctypes.CDLL, device: ctypes.c_int) -> bool:
 
 
 def library(family: str) -> Path | None:
-    """The library for collectives in streams, which programs link."""
+    """Returns the library for collectives in streams, which programs link; None if it is not
+    installed."""
     beside = installation.preload_library(family)
     path = beside.with_name(f"libweft-gpu-{family}.so") if beside else None
     return path if path and path.exists() else None
@@ -96,10 +100,10 @@ def has_kernels() -> bool:
 
 
 def newer_driver_needed(driver: str | None) -> str | None:
-    """The CUDA whose driver takes Weft's kernels: one of their compiler's major version.
+    """Returns the version of CUDA whose driver accepts Weft's kernels. Its major version is that of
+    the kernels' compiler.
 
-    None: this one does.
-    """
+    Returns None if the present driver accepts them."""
     compiler = COMPILER.search(content())
     if not driver or not compiler:
         return None

@@ -1,8 +1,7 @@
-"""`weft info`: MPI libraries, what they grant, cores, NUMA nodes, which engines can run, and
-whether the network may carry out collectives, and GPUs.
+"""Shows MPI libraries and their thread levels, cores, NUMA nodes, engines that can run, offloading
+to the network, and GPUs (`weft info`).
 
-Why a probe: only MPI_Init_thread knows which thread level a library grants here.
-"""
+A probe is run with each library, since only MPI_Init_thread tells which thread level it grants."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from weft.system import gpu, installation, mpi_libraries, offload, one_copy, xpm
 from weft.system.mpi_libraries import Implementation
 from weft.system.probe import ProbeError, run_probe
 
-# Engine -> whether a thread of Weft's calls the MPI library beside the application's own.
+# The value says whether a thread of Weft's calls the MPI library concurrently with the application.
 ENGINES = {
     "native": False,
     "assist": True,
@@ -49,7 +48,7 @@ def collect() -> dict:
 
 
 def whole_cores() -> list[int]:
-    """A CPU of each core that may be used: hyper-threads of one core count as one."""
+    """Returns one CPU of each usable core. Hyper-threads of one core count as one."""
     found: dict[str, int] = {}
     for cpu in sorted(os.sched_getaffinity(0)):
         siblings = CPUS / f"cpu{cpu}" / "topology" / "thread_siblings_list"
@@ -77,7 +76,8 @@ def machine() -> dict:
 
 
 def without_a_copy() -> dict:
-    """Way for ranks of a node to use each other's buffers -> None if there is one, else why not."""
+    """Returns the ways in which ranks of a node may use each other's buffers. The value is None if
+    the way is available, or else says why not."""
     limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
     return {
         "shared buffers": "addresses are limited (ulimit -v)" if limited else None,
@@ -93,7 +93,8 @@ def preload_libraries() -> dict:
 
 
 def not_here() -> dict:
-    """Kind of MPI library that was not found -> the command that brings it."""
+    """Returns the kinds of MPI libraries that were not found, each with the command that installs
+    it."""
     there = {mpi.name for mpi in mpi_libraries.found()}
     absent = [name for name in mpi_libraries.IMPLEMENTATIONS if name not in there]
     return {name: mpi_libraries.make_target(name) for name in absent}
@@ -114,7 +115,7 @@ def describe(mpi: Implementation) -> dict:
 
 
 def engines(family: str, thread_level: str) -> dict:
-    """Engine -> None if it can run, else why not."""
+    """Returns for each engine None if it can run, or else the reason why not."""
     if not installation.preload_library(family):
         reason = f"libweft-{family}.so is not there; {installation.REMEDY}"
         return dict.fromkeys(ENGINES, reason)
@@ -147,7 +148,8 @@ def show(facts: dict) -> None:
 
 
 def show_libraries(console: Console, libraries: list[dict]) -> None:
-    """A row each, in the order in which commands take them; below, where each lies."""
+    """Prints one row for each library in the order in which commands choose them, and below it the
+    path of each."""
     table = Table(box=None, header_style="bold")
     for column in ("MPI", "stands before", "library", "thread level", "engines"):
         table.add_column(column, overflow="fold")
@@ -181,6 +183,6 @@ def row(mpi: dict) -> list[str]:
 
 
 def title(library: str) -> str:
-    """`MPICH 5.0.2`, from the library's own words."""
+    """Returns a name such as `MPICH 5.0.2` from the library's version text."""
     name, number = re.match(r"(.*?)(?:\s*Version:)?\s*v?(\d+(?:\.\d+)+|$)", library, re.S).groups()
     return f"{' '.join(name.split())} {number}".strip()

@@ -1,4 +1,4 @@
-"""The MPI library that a program is linked to, and the one here that can start it."""
+"""Finds the MPI library to which a program is linked, and an installed one that can start it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NEEDED = re.compile(r"^\s*(libmpi(?:ch)?\.so\.\d+) => (\S+)", re.MULTILINE)
 class Linked:
     program: str
     soname: str
-    library: Path | None  # None: the loader does not find it
+    library: Path | None  # path of the library; None if the loader does not find it
 
     @property
     def family(self) -> str:
@@ -37,8 +37,8 @@ class Linked:
 
 
 def linked(command: Sequence[str], path: str | None = None) -> Linked | None:
-    """Returns the MPI library of the command's first word that is a program linked to one; None if
-    there is none."""
+    """Returns the MPI library of the first word of the command that is a program linked to one;
+    None if there is none."""
     for word in command:
         file = None if word.startswith("-") else shutil.which(word, path=path)
         found = NEEDED.search(mpi_libraries.output_of(["ldd", file])) if file else None
@@ -66,7 +66,8 @@ def chosen(word: str | None, program: Linked | None) -> Implementation:
 
 
 def own_library(program: Linked) -> Implementation | None:
-    """The library that the loader finds, else the first of its family with Weft's programs."""
+    """Returns the installed library that the loader finds for the program, or else the first of its
+    family with Weft's programs; None if there is none."""
     same = [mpi for mpi in mpi_libraries.found() if mpi.family == program.family]
     file = program.library.resolve() if program.library else None
     exact = [mpi for mpi in same if mpi.library.resolve() == file]
@@ -75,11 +76,11 @@ def own_library(program: Linked) -> Implementation | None:
 
 
 def path_for_loader(mpi: Implementation) -> str:
-    """The line to type so that the loader finds the library by its name; "": it does already.
+    """Returns the shell command after which the loader finds the library by its name; an empty
+    string if it finds it already.
 
-    Programs that its own mpicc linked find an embedded library by themselves; others, such as
-    mpi4py, open it by its name.
-    """
+    Programs that were linked by the library's own mpicc find an embedded library by themselves.
+    Others, such as mpi4py, open it by its name."""
     name = mpi_libraries.FAMILY_LIBRARY[mpi.family]
     opening = [sys.executable, "-c", f"import ctypes; ctypes.CDLL({name!r})"]
     if subprocess.run(opening, capture_output=True, check=False).returncode == 0:

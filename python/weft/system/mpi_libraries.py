@@ -1,10 +1,9 @@
-"""The MPI libraries that Weft's commands use: where each lies, how its jobs start.
+"""Finds the MPI libraries for Weft's commands, and knows how jobs start with each.
 
-Why one place: the command line, the lab, the demo and the tests must all mean the same libraries.
-Looked for in this order: below .mpi/ in the source tree, in the Python environment that Weft is
-installed in (`pip install mpich`), in PATH and the variables of loaded modules, which includes what
-a distribution packages. The first one found is the default.
-"""
+The command line, the lab, the demo and the tests all use this module, so that they use the same
+libraries. It searches in this order: below .mpi/ in the source tree, in the Python environment of
+Weft (`pip install mpich`), and in PATH and the variables of loaded modules, which includes packages
+of the distribution. The first library found is the default."""
 
 from __future__ import annotations
 
@@ -31,15 +30,16 @@ FAMILY = {"mpich": "mpich", "intelmpi": "mpich", "openmpi": "openmpi"}
 FAMILY_LIBRARY = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40", "abi": "libmpi_abi.so.1"}
 
 LAUNCHERS = ("mpiexec", "mpiexec.hydra", "mpirun")
-# Debian's names for each library's launcher, beside the one that the administrator chose.
+# Debian gives the launchers of each library these names, besides the one that the administrator has
+# chosen.
 PACKAGED_LAUNCHERS = ("mpiexec.mpich", "mpiexec.openmpi")
-# Names of the library's file: Debian's MPICH has one of its own.
+# These are the names of the library's file. Debian's MPICH has a name of its own.
 FILES = {"mpich": ("libmpi.so.12", "libmpich.so.12"), "openmpi": ("libmpi.so.40", "libmpi.so")}
 LIBRARY_PLACES = (
     *("lib", "lib64", "lib/release", "lib64/release", "lib/*-linux-gnu"),
     *("lib/*-linux-gnu/mpich/lib", "lib/*-linux-gnu/openmpi/lib"),
 )
-# Directories that modules name; the Python environment and PATH come first.
+# Modules set these variables to folders. The Python environment and PATH are searched first.
 MODULE_VARIABLES = (
     *("I_MPI_ROOT", "MPI_HOME", "MPI_ROOT", "MPICH_DIR", "CRAY_MPICH_DIR"),
     *("EBROOTMPICH", "EBROOTOPENMPI", "EBROOTIMPI", "EBROOTMVAPICH2", "EBROOTPSMPI"),
@@ -59,7 +59,7 @@ SYSTEM_DIRECTORIES = re.compile(r"(/usr(/local)?)?/lib(64)?(/[^/]+-linux-gnu)?")
 
 
 class MpiError(Exception):
-    """There is no such MPI library; the message says what was looked for, or what to do."""
+    """Raised if there is no such MPI library; the message says what was searched, or what to do."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Implementation:
     name: str
     prefix: Path
     mpiexec: Path
-    library: Path | None = None  # libmpi.so.12 or libmpi.so.40, whatever its name is here
+    library: Path | None = None  # file of libmpi.so.12 or libmpi.so.40, which may have another name
     where: str = ""  # how it was found
 
     @property
@@ -87,7 +87,8 @@ class Implementation:
         return found[0] if found else ""
 
     def launcher(self, ranks: int) -> list[str]:
-        """Starts so many ranks on this machine, also more than it has cores."""
+        """Returns the words that start this number of ranks on this machine, which may exceed the
+        number of cores."""
         if not self.mpiexec.exists() and shutil.which("srun"):
             return ["srun", "-n", str(ranks)]
         return [str(self.mpiexec), "-n", str(ranks), *self.unbound()]
@@ -99,7 +100,8 @@ class Implementation:
         return ["--bind-to", "none", "--map-by", ":OVERSUBSCRIBE"]
 
     def program(self, name: str) -> Path:
-        """A measuring program, as compiled for this MPI library or another one of its ABI."""
+        """Returns the path of a measuring program that was compiled for this MPI library, or for
+        another one of its ABI."""
         own = installation.mpi_program(self.name, name)
         return own if own.exists() else installation.mpi_program(self.family, name)
 
@@ -110,7 +112,7 @@ class Implementation:
             before = os.environ.get("LD_LIBRARY_PATH")
             paths = [*map(str, loader_directories(self)), *([before] if before else [])]
             found["LD_LIBRARY_PATH"] = os.pathsep.join(paths)
-        # In the lab everybody is root, in a namespace of their own.
+        # In the lab every user is root, in a user namespace.
         if self.name == "openmpi":
             names = ("OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT")
             found |= {name + end: "1" for name in names for end in ("", "_CONFIRM")}
@@ -120,10 +122,10 @@ class Implementation:
 
 
 def implementation(word: str) -> Implementation:
-    """The first library of a kind, or the one at a prefix or an mpiexec.
+    """Returns the first library of a kind, or the one at a prefix or of an mpiexec.
 
-    Of a kind that is nowhere, what would be below .mpi/; MpiError if the word is neither.
-    """
+    If there is none of the kind, returns the one that would be below .mpi/. Raises MpiError if the
+    word is neither a kind nor a path."""
     if word in IMPLEMENTATIONS:
         there = (mpi for mpi in search() if mpi.name == word)
         own = MPI_DIR / word
@@ -149,12 +151,13 @@ def implementation(word: str) -> Implementation:
 
 
 def found() -> list[Implementation]:
-    """All that are there, in the order in which they are looked for, each once."""
+    """Returns all installed libraries in the order of the search, each once."""
     return list(search())
 
 
 def default() -> Implementation:
-    """The first one whose measuring programs are there, else the first one."""
+    """Returns the first library for which measuring programs exist, or else the first library.
+    Raises MpiError if there is none."""
     first = None
     for mpi in search():
         if mpi.program("weft-probe").exists():
@@ -177,7 +180,8 @@ def chosen(word: str | None) -> Implementation:
 
 
 def words(text: str | None) -> list[str]:
-    """`--mpi a,b`, each checked; without a word the default. What is not here may be among them."""
+    """Returns the checked words of `--mpi a,b`, or the default without a text. Libraries that are
+    not installed may be among them. Raises MpiError for unknown words."""
     if not text:
         return [default().name]
     found = list(dict.fromkeys(word.strip() for word in text.split(",")))
@@ -187,7 +191,7 @@ def words(text: str | None) -> list[str]:
 
 
 def make_target(name: str) -> str:
-    """The command that brings an MPI library."""
+    """Returns the command that installs an MPI library."""
     if installation.SOURCE:
         return "make build" if name == "mpich" else "make mpis"
     if sys.prefix != sys.base_prefix:
@@ -198,7 +202,7 @@ def make_target(name: str) -> str:
     return f"module load {name}, or as the cluster's manual says"
 
 
-# ---- Looking for them -------------------------------------------------------------------------
+# ---- Search -----------------------------------------------------------------------------------
 
 
 def search() -> Iterator[Implementation]:
@@ -214,7 +218,7 @@ def embedded() -> Iterator[Implementation]:
     for name in IMPLEMENTATIONS:
         prefix = MPI_DIR / name
         if (prefix / "pyvenv.cfg").exists() and not (prefix / ".installed").exists():
-            continue  # its set-up was interrupted
+            continue  # the set-up of this library was interrupted
         library = library_below(prefix, FAMILY[name])
         mpiexec = launcher_below(prefix)
         if mpiexec and library:
@@ -232,7 +236,8 @@ def in_environment() -> Iterator[Implementation]:
 
 
 def in_path() -> Iterator[Implementation]:
-    """A loaded module's, the system's, and what Debian keeps beside the one of its choice."""
+    """Yields libraries of loaded modules and of the system, and those that Debian installs beside
+    the chosen one."""
     directories = [word for word in os.environ.get("PATH", "").split(os.pathsep) if word]
     for names in (LAUNCHERS, PACKAGED_LAUNCHERS):
         for directory in dict.fromkeys(directories):
@@ -255,7 +260,8 @@ def is_program(path: Path) -> bool:
 
 
 def at_prefix(prefix: Path, where: str) -> Implementation | None:
-    """The library of a prefix; where jobs start by srun alone, it may have no launcher."""
+    """Returns the library of a prefix; None if there is none. It may lack a launcher if jobs are
+    only started by srun."""
     if launcher := launcher_below(prefix):
         return at_launcher(launcher, where)
     for family in FILES:
@@ -265,7 +271,7 @@ def at_prefix(prefix: Path, where: str) -> Implementation | None:
 
 
 def at_launcher(path: Path, where: str) -> Implementation | None:
-    """The library whose launcher this is; None if that cannot be told."""
+    """Returns the library to which a launcher belongs; None if that is not known."""
     real = path.resolve()
     prefixes = list(dict.fromkeys(file.parent.parent for file in (path, real)))
     for name in kinds_of(path, prefixes):
@@ -277,7 +283,8 @@ def at_launcher(path: Path, where: str) -> Implementation | None:
 
 
 def launcher_below(prefix: Path) -> Path | None:
-    """mpiexec.hydra where there is one: Intel's mpiexec may be another launcher."""
+    """Returns the launcher below a prefix; None if there is none. mpiexec.hydra is preferred, since
+    Intel's mpiexec may be another launcher."""
     for name in ("mpiexec.hydra", "mpiexec", "mpirun"):
         for directory in ("bin", "intel64/bin"):
             if is_program(prefix / directory / name):
@@ -286,8 +293,8 @@ def launcher_below(prefix: Path) -> Path | None:
 
 
 def kinds_of(path: Path, prefixes: list[Path]) -> tuple[str, ...]:
-    """Returns the kinds that a launcher may be; one that prints nothing is judged by its
-    library."""
+    """Returns the kinds of library to which a launcher may belong. If it prints no version, its
+    library is searched for each kind."""
     text = said_by(path)
     for name, says in SAYS:
         if says.search(text):
@@ -303,7 +310,7 @@ def said_by(path: Path) -> str:
 
 
 def output_of(command: list[str]) -> str:
-    """Nothing where the command cannot be run."""
+    """Returns the output of a command; an empty string if it cannot be run."""
     with suppress(OSError, subprocess.SubprocessError):
         done = subprocess.run(
             command,
@@ -318,7 +325,8 @@ def output_of(command: list[str]) -> str:
 
 
 def library_of(name: str, path: Path, prefixes: list[Path]) -> Path | None:
-    """Beside the launcher, else where its compiler links programs to."""
+    """Returns the library's file beside the launcher, or else the one to which the compiler wrapper
+    links programs; None if there is none."""
     family = FAMILY[name]
     for prefix in prefixes:
         if library := library_below(prefix, family):
@@ -347,7 +355,8 @@ def library_in(directory: Path, family: str) -> Path | None:
         path = directory / name
         if not path.exists():
             continue
-        # Open MPI's libmpi.so may be a link into another directory, where the numbered name is.
+        # The link libmpi.so of Open MPI may point into another folder, which has the file with the
+        # numbered name.
         numbered = path.resolve().parent / FAMILY_LIBRARY[family]
         if name == "libmpi.so" and not numbered.exists():
             continue
@@ -356,12 +365,12 @@ def library_in(directory: Path, family: str) -> Path | None:
 
 
 def loader_directories(mpi: Implementation) -> list[Path]:
-    """Directories in which programs of the ABI find the library, and its companions.
+    """Returns the folders in which programs of the ABI find the library and those on which it
+    depends.
 
-    A directory of the system is not named, since it would come before those of loaded modules for
-    all libraries: a directory with a link to the one file stands for it; likewise for a library
-    that has another name here.
-    """
+    A system folder is not returned, since all its libraries would come before those of loaded
+    modules. A folder with a link to the library replaces it. The same is done for a library with an
+    unusual file name."""
     directory = mpi.library.parent
     usual = mpi.library.name == FAMILY_LIBRARY[mpi.family]
     ordinary = [] if SYSTEM_DIRECTORIES.fullmatch(str(directory.resolve())) else [directory]
@@ -371,7 +380,8 @@ def loader_directories(mpi: Implementation) -> list[Path]:
 
 
 def directory_of_link(mpi: Implementation) -> Path:
-    """In the user's cache, which nodes of a cluster share like the home directory."""
+    """Returns a folder with a link to the library. It is in the user's cache, which nodes of a
+    cluster share if they share the home directory."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     mark = hashlib.sha256(str(mpi.library).encode()).hexdigest()[:12]
     directory = cache / "weft" / "mpi" / mark
@@ -382,6 +392,7 @@ def directory_of_link(mpi: Implementation) -> Path:
             new = directory / f".{os.getpid()}"
             new.symlink_to(mpi.library)
             new.replace(link)
-    except OSError:  # nowhere to write: only programs that look for this very name find it
+    # the cache is not writable: programs then find the library only if its file has the usual name
+    except OSError:
         return mpi.library.parent
     return directory

@@ -1,9 +1,9 @@
-"""Whether an MPI library's collectives may be carried out by the network, such as by SHARP.
+"""Finds out whether the network hardware may carry out an MPI library's collectives, such as by
+SHARP.
 
-Why so carefully: a component that is there may still decline a communicator when the program runs,
-and today's take only some, first of all MPI_COMM_WORLD. So what is found here is what could serve,
-never that it does.
-"""
+An installed component may still decline a communicator when the program runs, and present ones
+accept only some, mainly MPI_COMM_WORLD. The result is therefore what could be used, and never that
+it is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weft.system.mpi_libraries import Implementation
 
 # These offload collectives to network hardware: components of Open MPI, libraries of the others.
 OFFLOADING = ("hcoll", "ucc", "sharp")
-# Variables that say whether and how, by their beginnings.
+# Environment variables that begin with these names control the offload.
 VARIABLES = re.compile(
     r"(HCOLL|UCC|SHARP_COLL|OMPI_MCA_coll_(hcoll|ucc)|MPIR_CVAR_ENABLE_HCOLL|I_MPI_COLL_EXTERNAL)"
 )
@@ -25,7 +25,7 @@ DEVICES = Path("/sys/class/infiniband")
 
 
 def offload_of(mpi: Implementation) -> list[str]:
-    """Those of OFFLOADING that the library can use, as far as it shows."""
+    """Returns those of OFFLOADING that the library can use, as far as that is visible."""
     if mpi.name == "openmpi":
         ompi_info = mpi.mpiexec.with_name("ompi_info")
         return components(output_of([ompi_info, "--parsable"], mpi))
@@ -33,19 +33,21 @@ def offload_of(mpi: Implementation) -> list[str]:
 
 
 def components(listing: str) -> list[str]:
-    """From the lines of `ompi_info --parsable`: mca:coll:hcoll:version:…"""
+    """Returns those of OFFLOADING among the lines of `ompi_info --parsable`, such as
+    mca:coll:hcoll:version:…"""
     there = set(re.findall(r"^mca:coll:(\w+):", listing, re.MULTILINE))
     return [name for name in OFFLOADING if name in there]
 
 
 def linked(listing: str) -> list[str]:
-    """From the lines of `ldd`; a library that is not found cannot serve."""
+    """Returns those of OFFLOADING among the lines of `ldd`. A library that `ldd` does not find is
+    left out."""
     there = set(re.findall(r"^\s*lib(\w+?)(?:_coll)?\.so\S* => /", listing, re.MULTILINE))
     return [name for name in OFFLOADING if name in there]
 
 
 def output_of(command: list, mpi: Implementation) -> str:
-    """Nothing where the command cannot be run."""
+    """Returns the output of a command; an empty string if it cannot be run."""
     try:
         done = subprocess.run(
             [str(word) for word in command],
@@ -70,7 +72,7 @@ def variables(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
 def in_words(
     found: Mapping[str, list[str]], devices: list[str], settings: Mapping[str, str]
 ) -> str:
-    """found: by MPI library."""
+    """Returns a sentence about the offload. `found` has names of OFFLOADING by MPI library."""
     able = [f"{mpi} ({', '.join(names)})" for mpi, names in found.items() if names]
     network = f"InfiniBand devices: {', '.join(devices) or 'none'}"
     if not able or not devices:

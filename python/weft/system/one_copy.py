@@ -1,8 +1,7 @@
-"""From how many bytes on one copy by the system is faster than two, on this machine.
+"""Reads from which size a single copy by the kernel is faster than two copies on this machine.
 
-It is measured by the first job and kept with the plans (src/runtime/node/one_copy.cc writes the
-lines that are read here). How fast the system copies differs by processor and virtual machine.
-"""
+The first job measures it, and stores it with the plans (src/runtime/node/one_copy.cc writes the
+lines that are read here). The speed of kernel copies differs by processor and virtual machine."""
 
 from __future__ import annotations
 
@@ -16,10 +15,10 @@ TRAFFIC = {"of one rank, in a row": "from one rank", "of all ranks": "among all 
 
 
 def measured(cache: Optional[Path] = None) -> dict[str, Optional[int]]:
-    """Kind of traffic -> bytes of a block from which on one copy is faster, None: at no size.
+    """Returns by kind of traffic the bytes of a block from which one copy is faster; None if it is
+    at no size.
 
-    Empty where this machine has not been measured yet.
-    """
+    The result is empty if this machine has not been measured yet."""
     file = cache_file(cache)
     lines = file.read_text(errors="replace").splitlines() if file and file.is_file() else []
     found: dict[str, Optional[int]] = {}

@@ -1,4 +1,4 @@
-"""Asks an MPI library what it is and grants, by running tools/probe under its own launcher."""
+"""Finds out an MPI library's version and features by running tools/probe with its launcher."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ PROBE_SECONDS = 30
 
 
 class ProbeError(Exception):
-    """The probe did not run; the message says why and what to do."""
+    """Raised if the probe did not run; the message says why, and what to do."""
 
 
 class NotBuilt(ProbeError):
-    """There are no measuring programs for this MPI library."""
+    """Raised if there are no measuring programs for the MPI library."""
 
 
 def run_probe(mpi: Implementation, ranks: int = 1, under_weft: bool = False) -> dict:
-    """The probe's JSON, or ProbeError."""
+    """Returns the probe's JSON as a dictionary. Raises ProbeError if it does not run."""
     program = mpi.program("weft-probe")
     if not building.is_there(program):
         raise NotBuilt(f"{program} is missing; {how_to_build(mpi)}")

@@ -1,8 +1,7 @@
-"""Whether ranks of this machine can use each other's private buffers by XPMEM.
+"""Finds out whether ranks on this machine can use each other's private buffers by XPMEM.
 
-The library decides for itself, rank by rank (src/shm/xpmem.cc); this is what a user can see of it
-beforehand.
-"""
+The library decides for each rank (src/shm/xpmem.cc). This module shows users in advance what it may
+decide."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ FIX = f"install {LIBRARY} (github.com/hpc/xpmem), and let users read and write {
 
 
 def problem() -> str | None:
-    """None if it can be used, else why not."""
+    """Returns None if XPMEM can be used, or else why not."""
     if os.environ.get("WEFT_XPMEM") == "off":
         return "switched off (WEFT_XPMEM)"
     if not DEVICE.exists():

@@ -1,6 +1,6 @@
-"""The commands of `weft` and their options, as their functions' signatures describe them.
+"""Describes the commands of `weft` and their options, from the signatures of their functions.
 
-`--help`, the reference, man pages and completion are all made from these descriptions.
+`--help`, the reference, the man pages and the completion are all generated from these descriptions.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ COMMANDS = "Commands"
 
 @dataclass
 class Option:
-    names: list[str]  # "-o", "--out"
+    names: list[str]  # names of the option, such as "-o" and "--out"
     text: str
-    argument: str = ""  # how its value is called; empty: it takes none
-    optional: bool = False  # the value comes after '=' or not at all
-    choices: list[str] = field(default_factory=list)  # capitals stand for values
+    argument: str = ""  # name of its value; empty if it has none
+    optional: bool = False  # the value follows after '=' or is absent
+    # possible values; capital letters are placeholders
+    choices: list[str] = field(default_factory=list)
     default: str = ""
     variable: str = ""
     group: str = "Options"
-    limits: str = ""  # "at least 1, at most 64"
+    limits: str = ""  # text such as "at least 1, at most 64"
 
     @property
     def synopsis(self) -> str:
@@ -51,7 +52,8 @@ class Option:
 
     @property
     def words(self) -> list[str]:
-        """The choices as they can be typed: up to where a value of the user's begins."""
+        """Returns the choices as they can be typed, up to the part that users replace by their own
+        value."""
         return [re.split(r"[A-Z/…]", choice)[0] for choice in self.choices if choice[0] != "/"]
 
 
@@ -72,14 +74,14 @@ class Argument:
 
 @dataclass
 class Command:
-    words: list[str]  # "weft", "lab", "run"
+    words: list[str]  # words of the command, such as "weft", "lab", "run"
     text: str
     options: list[Option] = field(default_factory=list)
     arguments: list[Argument] = field(default_factory=list)
     commands: list[Command] = field(default_factory=list)
-    runs_a_program: bool = False  # behind `--` there is a command line
-    group: str = COMMANDS  # group of commands in the help
-    notes: dict[str, str] = field(default_factory=dict)  # title to text, at the end
+    runs_a_program: bool = False  # a program's command line follows behind `--`
+    group: str = COMMANDS  # group of commands to which it belongs in the help
+    notes: dict[str, str] = field(default_factory=dict)  # titles and texts at the end of the help
 
     @property
     def name(self) -> str:
@@ -112,12 +114,12 @@ def first_sentence(text: str) -> str:
 
 
 def plain(text: str | None) -> str:
-    """A docstring or help text in one line, without the markup of Rich."""
+    """Returns a docstring or help text in one line, without the markup of Rich."""
     return " ".join(re.sub(r"\[/?[a-z ]+\]", "", text or "").split())
 
 
 def kind_and_choices(annotation) -> tuple[type, list[str]]:
-    """Returns a parameter's type, and the words it may be."""
+    """Returns a parameter's type, and its possible values."""
     unions = (Union, getattr(types, "UnionType", Union))
     while get_origin(annotation) in (*unions, list, tuple):
         annotation = next(one for one in get_args(annotation) if one is not type(None))
@@ -142,7 +144,7 @@ def shown_default(value: object) -> str:
 def option_of(name: str, annotation, info: OptionInfo, default: object) -> Option:
     kind, choices = kind_and_choices(annotation)
     word = name.replace("_", "-")
-    # Inside Annotated, Typer takes the first name where else a default would stand.
+    # Inside Annotated, Typer takes the first name for the default value.
     names = [name for name in (info.default, *(info.param_decls or ())) if isinstance(name, str)]
     names = names or [f"--{word}/--no-{word}" if kind is bool else f"--{word}"]
     argument = {Path: "FILE", int: "N", float: "N"}.get(kind, "WORD")
@@ -171,7 +173,7 @@ def argument_of(name: str, annotation, info: ArgumentInfo, default: object) -> A
 
 
 def parameters_of(function) -> Iterator[tuple[str, object, object, object]]:
-    """Name, type, Typer's description and default of each parameter."""
+    """Yields the name, type, Typer's description and default of each parameter."""
     hints = get_type_hints(function, include_extras=True)
     for name, parameter in inspect.signature(function).parameters.items():
         if get_origin(hints[name]) is Annotated:
@@ -187,7 +189,7 @@ def python_command(info: CommandInfo, words: list[str]) -> Command:
         elif not described.hidden:
             command.options.append(option_of(name, annotation, described, default))
     settings = info.context_settings or {}
-    # A command line behind the options is a program to be run.
+    # Such a command ends with the command line of a program to run.
     if settings.get("allow_interspersed_args") is False:
         if text := " ".join(one.text for one in command.arguments if one.text):
             command.notes = {"Command": text}
@@ -202,7 +204,7 @@ def help_option(settings: dict) -> Option:
 
 
 def python_commands(app: typer.Typer, words: list[str]) -> Command:
-    """A group of commands and those below it, in the order of their registration."""
+    """Returns a group of commands, and those below it in the order of their registration."""
     group = Command(words, plain(app.info.help))
     if app.registered_callback:
         for name, annotation, info, default in parameters_of(app.registered_callback.callback):

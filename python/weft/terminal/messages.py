@@ -1,8 +1,7 @@
-"""Words of the user's in messages: what is not to be printed is shown as Python writes it.
+"""Prints messages. Unprintable characters in the user's words are shown as Python's escapes.
 
-Why: a value may have ends of lines and codes for the terminal in it. The native parts do the same
-(src/base/quoted.h).
-"""
+The user's words may contain ends of lines and control codes of the terminal. The native parts do
+the same (src/base/quoted.h)."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ import shlex
 import sys
 from collections.abc import Iterable
 
-KEPT = "\n\t"  # a message's own
+KEPT = "\n\t"  # characters that a message itself may contain
 
 
 def printable(text: str) -> str:
@@ -20,12 +19,12 @@ def printable(text: str) -> str:
 
 
 def typed(command: Iterable[str]) -> str:
-    """A command line for a shell, as it can be printed."""
+    """Returns a command line for a shell, in printable characters."""
     return printable(shlex.join(command))
 
 
 def shown(message: object) -> str:
-    """A message, with the words of the command line in it as they can be printed."""
+    """Returns the text of a message. Words of the command line in it are made printable."""
     text = str(message)
     if isinstance(message, OSError) and message.filename is not None:
         text = f"{message.filename}: {message.strerror}"
@@ -36,5 +35,5 @@ def shown(message: object) -> str:
 
 
 def say(who: str, message: object) -> None:
-    """To standard error, in front the command that says it."""
+    """Prints a message to standard error, with the name of the command in front."""
     print(f"{who}: {shown(message)}", file=sys.stderr)

@@ -1,4 +1,5 @@
-"""The help of the Python verbs, in the form that `weft run --help` has: plain text, 80 columns."""
+"""Prints the help of Python subcommands in the layout of `weft run --help`: plain text, 80 columns.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def wrapped(text: str, indent: int = 0) -> str:
 
 
 def entry(name: str, *texts: str) -> str:
-    """A name in the first columns and its text behind or below it."""
+    """Returns a name in the first columns, with its text behind or below it."""
     below = "\n".join(wrapped(text, TEXT_COLUMN) for text in texts if text)
     head = f"  {name}"
     if len(head) + 2 > TEXT_COLUMN:
@@ -33,7 +34,7 @@ def entry(name: str, *texts: str) -> str:
 
 
 def facts(one: Option | Argument) -> str:
-    """ "NUMBER: at least 1; default: 12"."""
+    """Returns facts about an option as text, such as "NUMBER: at least 1; default: 12"."""
     name = one.name if isinstance(one, Argument) else one.argument
     known = [", ".join(one.choices)] if one.choices else []
     if isinstance(one, Option) and one.limits:
@@ -45,7 +46,8 @@ def facts(one: Option | Argument) -> str:
 
 
 def sections(command: Command) -> Iterator[tuple[str, list[str]]]:
-    """Titles with their entries: commands, arguments, then options, general ones last."""
+    """Yields the titles of sections with their entries: commands, arguments, then options, with
+    general options last."""
     groups: dict[str, list[str]] = {}
     for one in command.commands:
         groups.setdefault(one.group, []).append(entry(one.words[-1], one.text))

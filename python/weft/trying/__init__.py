@@ -1,3 +1,4 @@
-"""`weft try`: a program without Weft and with it, in turn, until it is clear which is faster."""
+"""Runs a program alternately without Weft and with it, until it is clear which is faster (`weft
+try`)."""
 
 MOST_ROUNDS = 1000  # most rounds of a trial

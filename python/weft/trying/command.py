@@ -1,4 +1,4 @@
-"""`weft try`: its options."""
+"""Defines the options of `weft try`."""
 
 import shlex
 import sys

@@ -1,10 +1,9 @@
-"""Runs a command without Weft's engines and with them in turn, and says how they compare.
+"""Runs a command alternately without Weft's engines and with them, and compares the times.
 
-Why in turn: what else the machine does hits all ways of a round alike. So a round's times are
-divided by each other, and the interval of the median ratio says whether another round is needed.
-The interval is looked at after each round, so each look has a level at which all together are wrong
-no more often than WRONG.
-"""
+Other load on the machine affects all variants of a round alike. The times of a round are therefore
+divided by each other, and the interval of the median ratio decides whether another round is needed.
+It is computed after each round. Its level is chosen so that all these intervals together are wrong
+with a probability of at most WRONG."""
 
 from __future__ import annotations
 
@@ -31,19 +30,20 @@ PLACE = "{}"
 UNDECIDED = "undecided"
 SCHEMA = "weft-try/2"
 SUMMARY = ("weft-summary/2", "weft-summary/1")
-WRONG = 0.025  # how often a trial may call equal ways different, or decide against the truth
+# probability with which a trial may call equal variants different, or decide against the truth
+WRONG = 0.025
 LAUNCHERS = ("mpiexec", "mpirun", "srun", "prun", "orterun", "prterun", "aprun", "jsrun", "ibrun")
-SHORT_S = 0.1  # below this, starting and ending outweigh what the program does
-ENDING_S = 10  # that an interrupted launcher has to end its ranks
-MOST_SAID = 1 << 16  # bytes of the output of a run that has failed
+SHORT_S = 0.1  # time of a program below which its start and end dominate
+ENDING_S = 10  # seconds that an interrupted launcher has to end its ranks
+MOST_SAID = 1 << 16  # most bytes that are shown of a failed run's output
 
 
 class TryError(Exception):
-    """seconds that an interrupted launcher has to end its ranks"""
+    """Raised if the trial cannot go on; the message says why."""
 
 
 class TookTooLong(TryError):
-    """A run was ended, since it had taken longer than it may."""
+    """Raised if a run was ended since it exceeded its time limit."""
 
 
 class CommandFailed(Exception):
@@ -70,13 +70,13 @@ class Summary:
     calls: list[Call]
     mpi: str = ""
     ranks: Optional[int] = None
-    transfers: int = 0  # the program's own messages that Weft looked after
+    transfers: int = 0  # number of the program's own messages that Weft progressed
     one_copy_bytes: int = 0
-    windows: int = 0  # that Weft looked after, since other ranks may lock them
+    windows: int = 0  # number of windows that Weft progressed, since other ranks may lock them
 
     @classmethod
     def of_jobs(cls, jobs: Sequence[Summary]) -> Summary:
-        """Adds the times of all jobs that a command starts, as a script may do."""
+        """Adds up the summaries of all jobs that a command starts, as a script may do."""
         return cls(
             sum(job.seconds for job in jobs),
             [call for job in jobs for call in job.calls],
@@ -89,7 +89,7 @@ class Summary:
 
     @property
     def idle(self) -> bool:
-        """Weft has carried out nothing of the program's."""
+        """Returns whether Weft has carried out nothing in the program."""
         return not (
             self.transfers
             or self.one_copy_bytes
@@ -108,12 +108,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Setting:
-    """The environment of a program that runs elsewhere than this command."""
+    """The environment in which a program runs, if it is not that of this command."""
 
     folder: Optional[Path] = None
     environment: Optional[dict[str, str]] = None
-    printed: Optional[Path] = None  # a file that gets the standard output
-    limit_s: Optional[float] = None  # a run that takes longer is ended
+    printed: Optional[Path] = None  # file that receives the standard output
+    limit_s: Optional[float] = None  # time limit of a run, which is then ended
 
 
 HERE = Setting()
@@ -121,11 +121,11 @@ HERE = Setting()
 
 @dataclass
 class Way:
-    """`weft run`'s options, and the runs with them."""
+    """Options of `weft run`, and the runs with them."""
 
     options: list[str]
     runs: list[Run] = field(default_factory=list)
-    label: str = ""  # name if ways differ by more than options
+    label: str = ""  # name of the way if it does not follow from its options
 
     @property
     def name(self) -> str:
@@ -137,19 +137,22 @@ class Way:
 
     @property
     def did_nothing(self) -> bool | None:
-        """In none of its runs has Weft carried out anything; None: a run has left no summary."""
+        """Returns whether Weft has carried out nothing in all runs; None if a run has left no
+        summary."""
         summaries = [run.summary for run in self.runs]
         return all(one.idle for one in summaries if one) if all(summaries) else None
 
 
 @dataclass
 class Trial:
-    """The first way is the program without Weft's engines; the others are compared with it."""
+    """A trial of several ways. The first is the program without Weft's engines; the others are
+    compared with it."""
 
     ways: list[Way]
-    most: int = 12  # rounds
+    most: int = 12  # greatest number of rounds
     budget_s: float = 300.0
-    took_s: list[float] = field(default_factory=list)  # each round, with all that starts its runs
+    # duration of each round, including the start of its runs
+    took_s: list[float] = field(default_factory=list)
 
     @property
     def rounds(self) -> int:
@@ -157,7 +160,7 @@ class Trial:
 
     @property
     def by_summary(self) -> bool:
-        """Every run has told its program's own time."""
+        """Returns whether every run has a summary with the program's own time."""
         return all(run.summary for way in self.ways for run in way.runs)
 
     def seconds(self, way: Way) -> list[float]:
@@ -168,13 +171,13 @@ class Trial:
 
     @property
     def too_short(self) -> bool:
-        """Nothing can be told of so short a program, however many rounds are measured."""
+        """Returns whether the program is so short that no number of rounds would give a result."""
         return self.rounds > 0 and median(self.seconds(self.ways[0])) < SHORT_S
 
     @property
     def level(self) -> float:
-        """Returns the level of the interval at one look: looks and ways share the permitted
-        error."""
+        """Returns the level of the interval after each round. All intervals of all ways share the
+        permitted error."""
         return statistics.level_of_a_look(self.most, WRONG / max(1, len(self.ways) - 1))
 
     @property
@@ -182,7 +185,8 @@ class Trial:
         return statistics.fewest(self.level)
 
     def gain(self, way: Way) -> Statistic:
-        """How many times as fast, by the rounds' ratios; needs one round."""
+        """Returns the speedup over the first way, from the ratios in each round. Needs at least one
+        round."""
         base, own = self.seconds(self.ways[0]), self.seconds(way)
         return statistics.of([b / o for b, o in zip(base, own)], self.level)
 
@@ -205,7 +209,7 @@ class Trial:
 
     @property
     def ended(self) -> bool:
-        """No further round says more."""
+        """Returns whether further rounds would add nothing."""
         return self.too_short or self.decided
 
     def to_json(self, command: Sequence[str]) -> dict[str, Any]:
@@ -242,7 +246,8 @@ class Trial:
 
 
 def with_weft(command: Sequence[str], front: Sequence[str]) -> list[str]:
-    """The command with `weft run OPTIONS --` where it belongs."""
+    """Returns the command with `weft run OPTIONS --` inserted. Raises TryError if the command has
+    `weft run` already."""
     words = list(command)
     if PLACE in words:
         at = words.index(PLACE)
@@ -253,8 +258,8 @@ def with_weft(command: Sequence[str], front: Sequence[str]) -> list[str]:
             "leave weft run out of the command: it is put in; name its options by"
             " --with '--engine thread', for example"
         )
-    # The program of a lab stands behind its options; in front of it all others are launchers,
-    # which hand on what weft run leaves in the environment.
+    # In a lab, `weft run` stands in front of the program, behind the lab's options. All other
+    # launchers pass on the environment that `weft run` sets, so that it stands in front of them.
     if any(words[i + 1 : i + 3] == ["lab", "run"] for i in weft):
         if "--" not in words:
             raise TryError("write -- in front of the program: weft lab run --nodes 2 -- ./app")
@@ -264,22 +269,24 @@ def with_weft(command: Sequence[str], front: Sequence[str]) -> list[str]:
 
 
 def is_launched(command: Sequence[str]) -> bool:
-    """The command names a launcher, or has a lab start its ranks."""
+    """Returns whether the command names a launcher, or a lab that starts its ranks."""
     names = [Path(word).name for word in command]
     return "lab" in names or any(name.startswith(LAUNCHERS) for name in names)
 
 
 def standard_input() -> BinaryIO:
-    """A file that was handed on is read anew by each run; all else is nothing."""
+    """Returns the standard input for a run. A redirected file is read anew by each run; everything
+    else is replaced by an empty input."""
     try:
         is_file = stat.S_ISREG(os.fstat(0).st_mode)
-    except OSError:  # there is none
+    except OSError:  # standard input is closed
         is_file = False
     return Path("/proc/self/fd/0" if is_file else os.devnull).open("rb")
 
 
 def status_of(process: subprocess.Popen, limit_s: Optional[float] = None) -> int:
-    """When it has ended. An interrupt reaches it by itself, and it has time to end its ranks."""
+    """Waits for the process and returns its exit status. An interrupt reaches the process by
+    itself; it then has time to end its ranks. Raises TookTooLong after the time limit."""
     try:
         return process.wait(limit_s)
     except subprocess.TimeoutExpired:
@@ -300,15 +307,15 @@ def end(process: subprocess.Popen) -> None:
 
 
 class SummaryFile:
-    """Reads each summary that is written there while a command runs: each job replaces the one of
-    the job before."""
+    """Reads each summary that is written to a file while a command runs. Each job replaces the
+    summary of the previous one."""
 
-    LOOK_S = 0.02  # less than a job takes to start
+    LOOK_S = 0.02  # time between two looks at the file; a job takes longer to start
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.found: list[Summary] = []
-        self.last: tuple[int, int] | None = None  # the file that was read
+        self.last: tuple[int, int] | None = None  # identity of the file that was read last
         self.ended = threading.Event()
         self.error: Optional[stored.ResultError] = None
 
@@ -341,14 +348,15 @@ class SummaryFile:
             raise self.error
 
     def summary(self) -> Optional[Summary]:
-        """A program without MPI_Finalize leaves none, nor one whose first rank is elsewhere."""
+        """Returns the sum of all summaries; None if there are none. There are none if the program
+        does not call MPI_Finalize, or if rank 0 runs on another machine."""
         return Summary.of_jobs(self.found) if self.found else None
 
 
 def run(
     command: Sequence[str], options: Sequence[str], shown: bool = False, setting: Setting = HERE
 ) -> Run:
-    """Runs the command once; only the first run's output reaches the terminal."""
+    """Runs the command once, and returns its times. The output is shown only if `shown`."""
     with tempfile.TemporaryDirectory() as directory, standard_input() as given:
         summaries, output = (
             SummaryFile(Path(directory) / "summary.json"),
@@ -360,7 +368,8 @@ def run(
         to = setting.printed or output
         with output.open("ab") as kept, to.open("ab") as printed, summaries.watched():
             begin = time.monotonic()
-            # Launchers talk to their ranks by inherited descriptors.
+            # Launchers talk to their ranks through inherited file descriptors, which must stay
+            # open.
             process = subprocess.Popen(
                 words,
                 stdin=given,
@@ -379,7 +388,8 @@ def run(
 
 
 class Rounds:
-    """All ways once a round, forwards and backwards in turn, so that a drift favours none."""
+    """Runs all ways once in each round. The order is reversed in every other round, so that a drift
+    favours none."""
 
     def __init__(
         self,

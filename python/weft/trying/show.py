@@ -1,4 +1,4 @@
-"""The terminal output of `weft try`."""
+"""Prints the output of `weft try` in the terminal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WORDS = {
     SLOWER: "slower",
     UNDECIDED: "cannot tell",
 }
-SCATTERED = 1.1  # times of one way that differ by more come from a busy machine
+SCATTERED = 1.1  # ratio of one way's times from which the machine counts as busy
 NOT_LOADED = re.compile("cannot open shared object file|cannot load MPI library")
 NO_SUMMARY = (
     "no MPI program has left a summary: either there is none in the command, or it does not call"
@@ -73,7 +73,8 @@ def judgement(trial: Trial, way: Way) -> str:
 
 
 def first_of_all(trial: Trial) -> str:
-    """Says what makes the times less meaningful; "" if nothing."""
+    """Returns a sentence about what makes the times less meaningful; an empty string if there is
+    nothing."""
     idle = [way for way in trial.ways[1:] if way.did_nothing]
     if not trial.by_summary:
         return NO_SUMMARY[0].upper() + NO_SUMMARY[1:] + "."
@@ -85,7 +86,7 @@ def first_of_all(trial: Trial) -> str:
 
 
 def what_next(trial: Trial, command: Sequence[str], json_file: Optional[Path] = None) -> list[str]:
-    """The sentences below the table."""
+    """Returns the sentences below the table, about what to do next."""
     if trial.too_short:
         return [f"The program runs for less than {SHORT_S:g} s; give it more steps."]
     working = [way for way in trial.ways[1:] if not way.did_nothing]
@@ -105,7 +106,7 @@ def what_next(trial: Trial, command: Sequence[str], json_file: Optional[Path] = 
 
 
 def to_tell(trial: Trial, measuring_longer: str) -> str:
-    """Why it is not decided, and the command that measures longer."""
+    """Returns why the trial is undecided, and the command that measures longer."""
     begun = "1 round is" if trial.rounds == 1 else f"{trial.rounds} rounds are"
     if trial.rounds < trial.fewest:
         took = time_in_words(trial.fewest * median(trial.took_s))
@@ -123,9 +124,9 @@ def to_tell(trial: Trial, measuring_longer: str) -> str:
 
 
 def longer(trial: Trial, command: Sequence[str], json_file: Optional[Path]) -> str:
-    """The command as it was given, with more rounds and more time."""
+    """Returns the command as it was given, with more rounds and more time."""
     most = min(MOST_ROUNDS, 2 * max(trial.most, trial.fewest))
-    needed = Trial(trial.ways, most).fewest + 2  # the first run, and a round that takes longer
+    needed = Trial(trial.ways, most).fewest + 2  # adds the first run, and a round that takes longer
     minutes = ceil(max(2 * trial.budget_s, needed * median(trial.took_s)) / 60)
     ways = [shlex.join(way.options) for way in trial.ways[1:]]
     words = ["weft", "try"]
@@ -138,17 +139,17 @@ def longer(trial: Trial, command: Sequence[str], json_file: Optional[Path]) -> s
 
 
 def time_in_words(value: float) -> str:
-    """In steps of ten seconds: 40 s, 2 min 30 s."""
+    """Returns the time rounded up to ten seconds, such as 40 s or 2 min 30 s."""
     minutes, rest = divmod(10 * ceil(value / 10), 60)
     words = [f"{minutes} min"] * (minutes > 0) + [f"{rest} s"] * (rest > 0)
     return " ".join(words)
 
 
 def choice(trial: Trial, ways: Sequence[Way]) -> Way:
-    """The simplest of those that are as fast as the fastest one within the intervals.
+    """Returns the simplest of the ways that are as fast as the fastest one within the intervals.
 
-    The fewer options, the simpler; one that is faster than without goes before those that are not.
-    """
+    A way with fewer options is simpler. A way that is faster than the program without Weft is
+    preferred to those that are not."""
     gains = {way.name: trial.gain(way) for way in ways}
     ahead = [way for way in ways if trial.verdict(way) == FASTER] or ways
     most = max(ahead, key=lambda way: gains[way.name].median)
@@ -168,8 +169,8 @@ def one_rank(command: Sequence[str]) -> str:
 
 
 def libraries_not_found(command: Sequence[str], said: str) -> list[str]:
-    """Returns the libraries that a program lacks which opens its MPI library itself, as mpi4py
-    does. said: its output."""
+    """Returns advice about libraries that the loader does not find, for a program that opens its
+    MPI library itself, such as mpi4py. `said`: the program's output."""
     if linked.linked(command) or not NOT_LOADED.search(said):
         return []
     launchers = [Path(found).absolute().parent for word in command if (found := shutil.which(word))]

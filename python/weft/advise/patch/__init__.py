@@ -1,1 +1,1 @@
-"""`weft advise --patch`: the advised changes as a unified diff of the user's source."""
+"""Writes the advised changes as a unified diff of the user's source (`weft advise --patch`)."""

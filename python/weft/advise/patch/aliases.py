@@ -1,9 +1,8 @@
-"""Names of a function that may lead to the same memory.
+"""Finds the names in a function that may lead to the same memory.
 
-Why so wide: a name too many makes the wait come earlier, or the call stay as it is; one too few
-makes the program wrong. So names are joined wherever they stand in the function, whatever its
-control flow.
-"""
+It joins names wherever they are assigned in the function, whatever the control flow. One name too
+many makes the wait come earlier, or leaves the call as it is. One name too few makes the program
+wrong."""
 
 from __future__ import annotations
 
@@ -17,7 +16,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 NO_MEMORY = ("MPI_IN_PLACE", "NULL", "nullptr", "0", "None", "MPI.IN_PLACE", "mpi_in_place")
-# A buffer's expression may be wrapped in these; the field leads to the buffer.
+# The expression of a buffer may be nested in these kinds of syntax nodes. The value is the field
+# that leads to the buffer.
 WRAPPINGS = {
     "parenthesized_expression": "",
     "cast_expression": "value",
@@ -33,7 +33,7 @@ INDIRECT = (
 )
 DECLARATIONS = ("declaration", "parameter_declaration", "optional_parameter_declaration")
 ASSIGNED = ("assignment_expression", "assignment", "for_range_loop")
-# These functions of NumPy return new memory.
+# These functions of NumPy return newly allocated memory.
 FRESH = (
     *("array", "empty", "zeros", "ones", "full", "arange", "linspace", "empty_like", "zeros_like"),
     *("ones_like", "full_like", "copy", "random", "rand", "default_rng", "eye"),
@@ -45,7 +45,7 @@ DISPLAYS = ("list", "tuple", "dictionary", "set")  # expressions that hold their
 
 @dataclass
 class Assignment:
-    """An assignment to a variable or to an element of it."""
+    """One assignment to variables, or to elements of them."""
 
     to: set[str]
     is_element: bool
@@ -61,7 +61,7 @@ def is_address(source: Source, node: Node) -> bool:
 
 
 def declarators(function: Node) -> Iterator[tuple[Node, Node]]:
-    """Declarations of C and C++ with each of their declarators."""
+    """Yields each declaration of C and C++ with each of its declarators."""
     for one in descendants(function):
         if one.type in DECLARATIONS:
             for declarator in one.children_by_field_name("declarator"):
@@ -69,7 +69,7 @@ def declarators(function: Node) -> Iterator[tuple[Node, Node]]:
 
 
 def scalars(source: Source, function: Node) -> set[str]:
-    """Variables of the function that hold numbers, and so lead to no memory."""
+    """Returns the variables of the function that hold numbers, and so cannot point to memory."""
     found, others = set(), set()
     for declaration, declarator in declarators(function):
         kind = declaration.child_by_field_name("type")
@@ -92,7 +92,8 @@ def local_names(source: Source, function: Node) -> set[str]:
 
 
 def names_of_python(source: Source, function: Node) -> set[str]:
-    """Returns a function's own names; all functions see those of a module."""
+    """Returns the local names of a Python function. A module has none, since all functions see its
+    names."""
     if function.type == "module":
         return set()
     own = {source.text(one) for one in source.names(function.child_by_field_name("parameters"))}
@@ -102,13 +103,13 @@ def names_of_python(source: Source, function: Node) -> set[str]:
 
 
 def numbers_of_python(made: list[Assignment]) -> set[str]:
-    """Returns names that only get numbers which stand in the source."""
+    """Returns the names to which only literal numbers are assigned."""
     others = {name for one in made if one.value.type not in LITERALS for name in one.to}
     return {name for one in made if not one.is_element for name in one.to} - others
 
 
 def own_nodes(source: Source, function: Node) -> Iterator[Node]:
-    """Yields all nodes of a function; of a module those outside its functions."""
+    """Yields all nodes of a function; for a module, those outside its functions."""
     waiting = [function]
     while waiting:
         one = waiting.pop()
@@ -144,7 +145,7 @@ def assignment(source: Source, left: Node, value: Node) -> Assignment:
 
 
 def is_value(source: Source, name: Node) -> bool:
-    """The name stands for a number there, not for memory."""
+    """Returns whether the name is used as a number there, and not as an address."""
     node, read = name, False
     for around in ancestors(name):
         kind = around.type
@@ -152,7 +153,7 @@ def is_value(source: Source, name: Node) -> bool:
             return True
         if kind in ("subscript_expression", "subscript"):
             if node != around.child_by_field_name(WRAPPINGS[kind]):
-                return True  # an index
+                return True  # the name is an index
             read = True
         elif kind == "pointer_expression":
             if is_address(source, around):
@@ -194,7 +195,7 @@ def is_new(source: Source, value: Node) -> bool:
 
 
 def leads(source: Source, to: Assignment, group: set[str], pointers: bool) -> bool:
-    """Whether what is assigned may be memory of the group."""
+    """Returns whether the assigned value may be memory of the group."""
     if source.language == "python":
         mentioned = any(source.text(one) in group for one in source.names(to.value))
         return mentioned and not is_new(source, to.value)
@@ -210,7 +211,7 @@ def leads(source: Source, to: Assignment, group: set[str], pointers: bool) -> bo
 
 
 def origins(source: Source, to: Assignment, numbers: set[str]) -> set[str]:
-    """Names whose memory the target of an assignment may get."""
+    """Returns the names whose memory the target of an assignment may refer to."""
     value = to.value
     if source.language == "python":
         is_count = value.type == "call" and source.callee(value) in ("len", "range")
@@ -231,7 +232,7 @@ def imported(source: Source) -> set[str]:
 
 
 def keepers(scope: Scope, group: set[str]) -> Iterator[str]:
-    """Objects that were given a buffer, by a method of theirs or by their address."""
+    """Yields the objects that were given a buffer, by a method of theirs or with their address."""
     source = scope.source
     for call in scope.calls:
         arguments = source.arguments(call)
@@ -260,14 +261,15 @@ def is_of_mpi(source: Source, owner: Node) -> bool:
 
 
 def is_of_numbers(source: Source, call: Node) -> bool:
-    """Returns whether a function of Python touches only its arguments."""
+    """Returns whether a Python function accesses only its arguments."""
     owner = call.named_children[0].child_by_field_name("object")
     return owner is not None and is_of_mpi(source, owner)
 
 
 @dataclass
 class Scope:
-    """A function and its names. more: returns names whose memory calls of an assignment return."""
+    """A function and its names. `more` returns the names whose memory the calls in an assignment
+    may return."""
 
     source: Source
     function: Node
@@ -305,8 +307,10 @@ class Scope:
         functions: Iterable[tuple[str, Node]] = (),
         objects: Iterable[str] = (),
     ) -> None:
-        """Adds the names that may lead to the group's memory. functions: functions that may use
-        these names without an argument. objects: numbers whose address is passed."""
+        """Adds the names that may lead to the group's memory.
+
+        `functions` may use these names without an argument. `objects` are numbers whose address is
+        passed."""
         source = self.source
         before = -1
         while group and before != len(group):
@@ -322,7 +326,7 @@ class Scope:
             group -= (self.numbers - set(objects)) | self.known
 
 
-# Functions of C's library that touch nothing but what they are given, and keep nothing of it.
+# These functions of the C library access only their arguments, and keep no pointer to them.
 KNOWN = {
     *("printf", "fprintf", "snprintf", "puts", "fflush", "putchar", "sin", "cos", "tan", "exp"),
     *("sqrt", "fabs", "pow", "log", "floor", "ceil", "fmin", "fmax", "abs", "malloc", "calloc"),

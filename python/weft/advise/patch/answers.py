@@ -1,9 +1,8 @@
-"""Whether a changed program prints what the unchanged one does.
+"""Compares the output of a changed program with that of the unchanged one.
 
-Why lines are compared whatever their order: ranks print as they come. Lines that vary between runs
-of the unchanged program, such as times, are left out. Numbers may differ by as much as another
-order of a sum makes them differ.
-"""
+The order of lines does not count, since ranks print in any order. Lines that vary between runs of
+the unchanged program, such as times, are left out. Numbers may differ by as much as another order
+of summation changes them."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ from operator import and_
 from typing import Optional
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][-+]?\d+)?")
-CLOSE = 1e-6  # the part of a number that another order of a sum may change at most
-Lines = Counter  # counts strings
+CLOSE = 1e-6  # greatest relative difference that another order of summation may cause
+Lines = Counter  # counts equal lines
 
 
 def lines(printed: bytes) -> Lines:
@@ -29,7 +28,8 @@ def numbers(line: str) -> list[float]:
 
 
 def apart(one: str, other: str) -> Optional[float]:
-    """The greatest part by which numbers of two lines differ; None: not only numbers differ."""
+    """Returns the greatest relative difference between the numbers of two lines; None if other
+    characters differ, too."""
     if NUMBER.sub("#", one) != NUMBER.sub("#", other):
         return None
     pairs = zip(numbers(one), numbers(other))
@@ -38,12 +38,14 @@ def apart(one: str, other: str) -> Optional[float]:
 
 @dataclass(frozen=True)
 class Comparison:
-    compared: int = 0  # lines
+    compared: int = 0  # number of compared lines
     missing: str = ""  # a line that the changed program does not print
-    instead: str = ""  # and what it prints in its place; "": nothing that is alike
-    apart: float = 0.0  # the greatest part by which numbers differ
+    instead: str = ""  # the similar line that it prints instead; an empty string if there is none
+    apart: float = 0.0  # greatest relative difference between numbers
     more: int = (
-        0  # lines that it prints beyond those of the unchanged one, which has always as many
+        # lines in addition to those of the unchanged program, if that one always prints the same
+        # number
+        0
     )
 
     @property
@@ -69,7 +71,8 @@ def total(found: Lines) -> int:
 
 
 def compare(unchanged: Sequence[Lines], changed: Sequence[Lines]) -> Comparison:
-    """Each run of the changed program with what all of the unchanged one have in common."""
+    """Compares each run of the changed program with the lines that all runs of the unchanged one
+    have in common."""
     constant = reduce(and_, unchanged)
     constant = Counter({line: count for line, count in constant.items() if line.strip()})
     found = [compare_run(constant, set(map(total, unchanged)), run) for run in changed]

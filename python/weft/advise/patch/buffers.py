@@ -1,4 +1,4 @@
-"""The memory of a call: by which names a function may touch it."""
+"""Finds the names by which a function may access the memory of an MPI call."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ from weft.advise.patch.wish import Wish
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-OF_OBJECTS = ("data", "get")  # methods of C++ that return an object's own memory
+OF_OBJECTS = ("data", "get")  # methods of C++ that return a pointer to an object's own memory
 
 
 @dataclass
 class Buffers:
     received: set[str] = field(default_factory=set)  # buffers that must not be accessed
     sent: set[str] = field(default_factory=set)  # buffers that must not be written
-    objects: set[str] = field(default_factory=set)  # variables among these whose address is passed
-    owners: set[str] = field(default_factory=set)  # structures and objects that they lie in
+    # variables among these that are passed by address
+    objects: set[str] = field(default_factory=set)
+    # structures and objects that contain these buffers
+    owners: set[str] = field(default_factory=set)
     handles: set[str] = field(default_factory=set)  # communicators, types, operators, counts
-    is_far: bool = False  # functions that are called can reach them without an argument
+    is_far: bool = False  # called functions can reach the buffers without an argument
 
     @property
     def all(self) -> set[str]:
@@ -63,7 +65,8 @@ def is_own_memory(source: Source, node: Node) -> bool:
 def add_base(
     source: Source, node: Node, names: set[str], buffers: Buffers, is_single: bool = False
 ) -> None:
-    """Adds the name of an argument's memory. is_single: the memory is one number."""
+    """Adds the name of an argument's memory to the names. `is_single`: the memory is a single
+    number."""
     if source.text(node) in NO_MEMORY:
         return
     if source.language == "fortran":
@@ -81,7 +84,7 @@ def add_base(
         whole, part = (base.child_by_field_name(one) for one in FIELDS[base.type])
         if is_single or base == node or not is_address(source, base.parent):
             names.add(source.text(part))
-        else:  # its count reaches from one member on to others
+        else:  # the argument's count may reach from one member to the next
             names |= {source.text(one) for one in source.names(whole)}
         buffers.owners |= {source.text(one) for one in source.names(whole)}
         buffers.owners |= {"self", "this"} & {source.text(one) for one in descendants(whole)}
@@ -110,7 +113,7 @@ def add_of_fortran(source: Source, node: Node, names: set[str]) -> None:
 
 
 def roles(found: Found, wish: Wish) -> Iterator[tuple[str, Node]]:
-    """The arguments by what they are: "receive", "send", "handle"."""
+    """Yields each argument with its role: "receive", "send", "buffer" or "handle"."""
     if found.source.language == "python":
         positional = [one for one in found.arguments if one.type != "keyword_argument"]
         named = [one for one in found.arguments if one.type == "keyword_argument"]
@@ -167,7 +170,7 @@ def functions_of(found: Found, buffers: Buffers) -> list[tuple[str, Node]]:
 
 
 def join(found: Found, buffers: Buffers) -> None:
-    """Adds the names that may lead to the same memory."""
+    """Adds the names that may lead to the same memory as the buffers."""
     source, functions = found.source, found.functions
     scope = functions.scope(source, found.function)
     groups = [group for group in (buffers.received, buffers.sent) if group]

@@ -1,5 +1,4 @@
-"""Finds the call of a record in the source, and says whether it stands there in a way that can be
-changed."""
+"""Finds a recorded call in the source, and decides whether it stands where it can be changed."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from weft.advise.patch.wish import Wish
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# Around a call, in the same function: what keeps a wait from being reached, or has other threads.
+# A call inside one of these is not changed: the wait might not be reached, or other threads run.
 ODD = {
     "try_statement": "an exception may pass by the wait",
     "lambda_expression": "it stands in a lambda",
@@ -36,15 +35,15 @@ MACROS = ("preproc_def", "preproc_function_def")
 
 @dataclass
 class Found:
-    """A call that stands as a statement of its own in a block of statements."""
+    """A call that is a statement by itself in a block of statements."""
 
     source: Source
     call: Node
     statement: Node
     block: Node
     function: Node
-    arguments: list[Node]  # arguments of the blocking call in C
-    error: Optional[Node] = None  # variable that gets its error code
+    arguments: list[Node]  # arguments in the order of the blocking call in C
+    error: Optional[Node] = None  # variable that receives the error code
 
     @cached_property
     def functions(self) -> Functions:
@@ -57,7 +56,7 @@ class Found:
 
     @property
     def preceding(self) -> list[Node]:
-        """The nearest first."""
+        """Returns the statements before the call in its block, the nearest first."""
         own = self.source.statements(self.block)
         return own[: own.index(self.statement)][::-1]
 
@@ -75,7 +74,8 @@ def macros(source: Source) -> dict[str, Node]:
 
 def find_call(source: Source, wish: Wish) -> Node:
     name = written_name(wish.call, source.language)
-    # The library's own name for a call with large counts is not always the program's.
+    # In Fortran the record may have the library's name of a large-count call, while the program
+    # writes the generic name.
     names = {name, name.removesuffix("_c")} if source.language == "fortran" else {name}
     there = [one for one in source.calls(source.root) if is_at(one, wish.line)]
     found = [one for one in there if source.callee(one) in names]
@@ -107,7 +107,8 @@ def function_around(source: Source, node: Node) -> Node:
 
 
 def statement_of(source: Source, call: Node) -> tuple[Node, Optional[Node]]:
-    """The statement that the call is, and the variable that gets its error code."""
+    """Returns the statement that consists of the call, and the variable that receives its error
+    code. Raises Refusal if the call is part of an expression."""
     if source.language == "fortran":
         if call.type != "subroutine_call":
             raise Refusal("it is no CALL statement")
@@ -142,7 +143,8 @@ def is_directive(source: Source, node: Node) -> bool:
 
 
 def check_parallel(source: Source, statement: Node, function: Node) -> None:
-    """Regions of OpenMP are comments, which have no end in the grammar."""
+    """Raises Refusal if the statement is inside an OpenMP region. In Fortran's grammar these are
+    comments without an end, so that begins and ends are counted."""
     depth = 0
     for one in descendants(function):
         if one.start_byte >= statement.start_byte:

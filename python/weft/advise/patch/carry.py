@@ -1,7 +1,8 @@
-"""A wait that is carried into the next round of a loop, where the record has the first use there.
+"""Moves a wait into the next iteration of a loop, if the record says that the result is first used
+there.
 
-A request that is null makes a wait do nothing, so no path through the loop has to be told apart.
-"""
+The request is null before the first call. A wait for a null request does nothing, so that all paths
+through the loop can wait."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 LOOPS = ("for_statement", "while_statement")
-HEADS = ("condition", "update")  # parts of a loop that run between two iterations
+HEADS = ("condition", "update")  # parts of a loop that are evaluated between two iterations
 
 
 @dataclass
@@ -32,8 +33,10 @@ class Carried:
 
 
 def first_use(found: Found, wish: Wish, loop: Node, before: list[Node]) -> int | None:
-    """Returns the index of the first of these statements, which stand before the call, that uses
-    the result. Their number means a use behind the loop only, and None a use elsewhere."""
+    """Returns the index of the first of the statements before the call that uses the result.
+
+    Their number means that the result is used only behind the loop. None means that it is used
+    elsewhere."""
     if not wish.uses or not all(is_in(one, found, wish) for one in wish.uses):
         return None
     inside = [one.line for one in wish.uses if one.line <= last_line(loop)]
@@ -46,8 +49,8 @@ def first_use(found: Found, wish: Wish, loop: Node, before: list[Node]) -> int |
 
 
 def is_safe(found: Found, buffers: Buffers, judge: Judge, loop: Node) -> bool:
-    """Whether nothing behind the call, nor between two rounds, touches the buffers, which outlive
-    the loop."""
+    """Returns whether nothing between the call and the end of the iteration accesses the buffers,
+    and the buffers outlive the loop."""
     source = found.source
     own = {first_name(source, declarator) for _, declarator in declarators(loop)}
     heads = [loop.child_by_field_name(name) for name in HEADS]
@@ -57,7 +60,8 @@ def is_safe(found: Found, buffers: Buffers, judge: Judge, loop: Node) -> bool:
 
 
 def carried(found: Found, buffers: Buffers, wish: Wish) -> Carried | None:
-    """None: the wait stays in its round."""
+    """Returns the loop and the statement before which the next iteration waits; None if the wait
+    stays in its own iteration."""
     source, loop = found.source, found.block.parent
     judge = Judge(found, buffers, wish, scope=loop)
     may = wish.is_known and source.language in PLANNED and found.error is None
@@ -79,7 +83,8 @@ def carried(found: Found, buffers: Buffers, wish: Wish) -> Carried | None:
 
 
 def edits_around(found: Found, one: Carried, request: str, wait: list[str]) -> list[Edit]:
-    """The request, which is null until the first call, and the wait for the last one."""
+    """Returns the edits that declare a null request before the loop, wait in the next iteration,
+    and wait for the last call behind the loop."""
     source, (first, last) = found.source, (first_line(one.loop), last_line(one.loop))
     outer, inner = indent_of(source, first), indent_of(source, first_line(one.until))
     line = first_line(one.until)

@@ -1,4 +1,4 @@
-"""A unified diff of all changes, and why other calls are left as they are."""
+"""Makes a unified diff of all changes, and says why other calls are left as they are."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ from weft.advise.patch.wish import Wish
 class Patch:
     text: str = ""  # patch for `git apply` and `patch -p1`
     root: Path = field(default_factory=Path)  # folder in which it applies
-    made: list[str] = field(default_factory=list)  # sentences
+    made: list[str] = field(default_factory=list)  # sentences about the changes that were made
     left: list[str] = field(default_factory=list)
-    files: dict[Path, tuple[str, str]] = field(default_factory=dict)  # before and after
-    modules: set[Path] = field(default_factory=set)  # the programs and libraries that they are of
+    # text of each file before and after the change
+    files: dict[Path, tuple[str, str]] = field(default_factory=dict)
+    # programs and libraries that are compiled from the files
+    modules: set[Path] = field(default_factory=set)
     gain_us: float = 0  # upper bound of the gain of all changes
 
 
 def check_current(wish: Wish, source: languages.Source, path: Path) -> None:
-    """Whether the source is that of the program that ran."""
+    """Raises Refusal unless the source is that of the program that ran."""
     there = source.line(wish.line).strip() if wish.line <= len(source.lines) else None
     if wish.source and (there is None or there[: len(wish.source)] != wish.source):
         raise Refusal("the line is another one than when the program ran: run weft advise again")
@@ -38,7 +40,8 @@ def check_current(wish: Wish, source: languages.Source, path: Path) -> None:
 
 
 def is_generated(source: languages.Source) -> bool:
-    """Lines that say which other file they come from are written by a program."""
+    """Returns whether the source was written by a program: it has #line directives that name
+    another file."""
     marks = (line.split() for line in source.lines if line.startswith("#"))
     return any(
         (words[:1] == ["#line"] or (words[:1] == ["#"] and len(words) > 1 and words[1].isdigit()))
@@ -60,14 +63,16 @@ def source_of(wish: Wish) -> tuple[Path, languages.Source]:
 
 
 def overlap(one: write.Change, other: write.Change) -> bool:
-    """In flight at once, or declared in one function of Fortran."""
+    """Returns whether two changes may conflict: their calls are in flight at once, or both declare
+    variables in one function of Fortran."""
     if one.wish.language == "fortran" and one.function == other.function:
         return True
     return one.lines[0] <= other.lines[1] and other.lines[0] <= one.lines[1]
 
 
 def root_of(paths: Iterable[Path]) -> Path:
-    """The git checkout of all files, else the folder that has them all."""
+    """Returns the git checkout that contains all files, or else the innermost folder that contains
+    them all."""
     folder = Path(os.path.commonpath([str(path.parent.resolve()) for path in paths]))
     checkouts = (one for one in (folder, *folder.parents) if (one / ".git").exists())
     return next(checkouts, folder)
@@ -91,7 +96,7 @@ def left_as_they_are(wishes: list[Wish], why: str) -> str:
 
 def make(wishes: list[Wish]) -> Patch:
     patch = Patch()
-    left: dict[str, list[Wish]] = defaultdict(list)  # by the reason
+    left: dict[str, list[Wish]] = defaultdict(list)  # calls by the reason why they are left
     sources: dict[Path, languages.Source] = {}
     changes: dict[Path, list[write.Change]] = defaultdict(list)
     remarks: dict[Path, list[Edit]] = defaultdict(list)
@@ -141,5 +146,5 @@ def write_down(
 
 
 def is_inside(remark: Edit, edit: Edit) -> bool:
-    """Between lines that are replaced."""
+    """Returns whether a remark would stand between lines that the edit replaces."""
     return edit.first < remark.first <= edit.last

@@ -1,4 +1,4 @@
-"""Changes of lines, from which a patch is made."""
+"""Edits of source lines, from which a patch is made."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from weft.advise.patch.languages import Source
 
 @dataclass(frozen=True)
 class Edit:
-    """Lines [first, last] become these; where last is before first, they are inserted."""
+    """An edit that replaces lines first to last, both included. If last is before first, it inserts
+    lines."""
 
     first: int
     last: int

@@ -1,9 +1,8 @@
-"""Fortran in fixed form as free form, which the parser reads, with the same rows and columns;
-and lines of a change back.
+"""Converts Fortran's fixed form to free form, which the parser reads, and changed lines back.
 
-What would not mean the same is refused: tabs in front, lines beyond column 72, and strings that go
-on in the next line. Blanks inside of words make the parser fail, so that the call is left alone.
-"""
+Rows and columns stay the same. Source that would change its meaning is refused: tabs at the
+beginning, lines beyond column 72, and strings continued on the next line. Blanks inside of words
+make the parser fail, so that the call is left alone."""
 
 from __future__ import annotations
 
@@ -11,8 +10,8 @@ from collections.abc import Iterable
 
 from weft.advise.patch.refusal import Refusal
 
-LABEL, WIDTH = 5, 72  # columns
-MARKS = ("c", "*", "!", "d")  # in the first column: a comment
+LABEL, WIDTH = 5, 72  # columns of the continuation mark and of the end of a statement
+MARKS = ("c", "*", "!", "d")  # a line with one of these in its first column is a comment
 CONTINUED = "     & "
 
 
@@ -37,7 +36,7 @@ def is_comment(line: str) -> bool:
 
 def in_free_form(data: bytes) -> bytes:
     lines = data.decode(errors="surrogateescape").split("\n")
-    last = -1  # the latest line that may be continued
+    last = -1  # index of the latest line that may be continued
     for number, line in enumerate(lines):
         text = line.rstrip()
         if not text or text.startswith("#"):
@@ -66,7 +65,7 @@ def check_columns(text: str, number: int) -> None:
 
 
 def in_fixed_form(lines: Iterable[str]) -> tuple[str, ...]:
-    """Lines of free form, of which each statement may go on in the next ones."""
+    """Converts lines of free form to fixed form. A statement may be continued on the next line."""
     found: list[str] = []
     statement = ""
     for line in "\n".join(lines).split("\n"):
@@ -84,7 +83,7 @@ def in_fixed_form(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def wrapped(statement: str) -> list[str]:
-    """In lines of fixed form, which end behind commas."""
+    """Splits a statement into lines of fixed form, each of which ends behind a comma."""
     found, line = [], ""
     for part in parts(statement):
         if line and len(line) + len(part.rstrip()) > WIDTH:
@@ -99,7 +98,7 @@ def wrapped(statement: str) -> list[str]:
 
 
 def parts(statement: str) -> list[str]:
-    """A statement at its commas outside of strings."""
+    """Splits a statement behind its commas outside of strings."""
     found, quote = [""], ""
     for letter in statement:
         found[-1] += letter

@@ -1,4 +1,5 @@
-"""Fortran's part of a change: how a function gets at MPI, and what it has to declare."""
+"""Fortran's part of a change: by which interface a function calls MPI, and what must be declared.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +36,10 @@ SUFFIXES = (".f90", ".f95", ".f03", ".f08", ".f", ".for")
 
 @dataclass(frozen=True)
 class Interface:
-    """By which a function calls MPI: one of MODULES, or HEADER."""
+    """The interface by which a function calls MPI: a name in MODULES, or HEADER."""
 
     name: str
-    is_whole: bool  # each of its names is seen in the function
+    is_whole: bool  # all names of the interface are visible in the function
 
     @property
     def request(self) -> str:
@@ -46,8 +47,10 @@ class Interface:
 
 
 def touch(interface: Interface, request: str, name: str) -> str:
-    """A call that the compiler must take for one that may change the variable. Outside of mpi_f08
-    some libraries have no MPI_F_sync_reg, and MPICH's writes an error code that the call lacks."""
+    """Returns a call after which the compiler must assume that the variable has changed.
+
+    Outside of mpi_f08 some libraries have no MPI_F_sync_reg, and MPICH's writes an error code to an
+    argument that the call does not have. Therefore MPI_Get_address is used there."""
     if interface.name == "mpi_f08":
         return f"call MPI_F_sync_reg({name})"
     return f"call MPI_Get_address({name}, {request}_place, {request}_error)"
@@ -59,7 +62,7 @@ def touch(interface: Interface, request: str, name: str) -> str:
 @dataclass(frozen=True)
 class Use:
     name: str
-    is_whole: bool  # without ONLY, and without other names
+    is_whole: bool  # the USE statement has no ONLY and no renaming
 
 
 def uses(source: Source, unit: Node) -> Iterator[Use]:
@@ -84,7 +87,8 @@ def module_of(source: Source, name: str) -> Node | None:
 
 
 def module_named(source: Source, name: str) -> tuple[Source, Node] | None:
-    """In the same file, or in one of the files beside it."""
+    """Returns the module of this name in the same file, or in one of the files in its folder; None
+    if there is none."""
     beside = sorted(source.path.parent.iterdir()) if source.path else []
     for path in (None, *beside):
         if path and (path.suffix.lower() not in SUFFIXES or path == source.path):
@@ -101,7 +105,7 @@ def module_named(source: Source, name: str) -> tuple[Source, Node] | None:
 
 
 def reached(source: Source, used: Use, seen: set[str]) -> Iterator[Interface]:
-    """The interfaces that a module hands on."""
+    """Yields the MPI interfaces that a module passes on to those that use it."""
     if used.name in seen or not (found := module_named(source, used.name)):
         return
     seen.add(used.name)
@@ -137,7 +141,7 @@ def interface_of(source: Source, function: Node) -> Interface:
 
 
 def declared(source: Source, function: Node, name: str) -> Node | None:
-    """The declaration of a variable in this unit itself."""
+    """Returns the declaration of a variable in the program unit itself; None if it has none."""
     for one in function.named_children:
         if one.type == "variable_declaration":
             for declarator in one.named_children:
@@ -175,7 +179,8 @@ def dummies(source: Source, function: Node) -> set[str]:
 
 
 def check_variable(source: Source, function: Node, name: str) -> None:
-    """Whether MPI gets the memory itself, and it may be asynchronous."""
+    """Raises Refusal unless MPI gets the address of the variable's own memory and the variable may
+    be asynchronous."""
     declaration = declared(source, function, name)
     if declaration is None:
         raise Refusal(f"{name} is not declared in the same function")

@@ -1,6 +1,6 @@
-"""Other functions that know a function's buffers: its callers, who hand them over, and functions
-that are given one and keep it. They are looked for in the file and in those of its folder.
-"""
+"""Finds other functions that may access a function's buffers: callers that pass them, and callees
+that keep a pointer to them. The functions are searched in the same file and in the others of its
+folder."""
 
 from __future__ import annotations
 
@@ -85,14 +85,14 @@ def bound(source: Source, call: Node, names: list[str]) -> Iterator[tuple[str, N
 
 
 class Index:
-    """The functions and calls of a file, by name."""
+    """The functions and calls of one file, by name."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.functions: dict[str, list[Node]] = defaultdict(list)
         self.calls: dict[str, list[tuple[Node, Node]]] = defaultdict(
             list
-        )  # calls with the functions that make them
+        )  # calls, each with the function that makes it
         kinds = source.grammar.functions
         for one in descendants(source.root):
             if one.type in kinds and one.parent is not None:
@@ -105,7 +105,8 @@ class Index:
 
 @lru_cache(maxsize=MOST_FILES)
 def text_of(path: Path, changed: int) -> str:
-    """Returns the text in small letters, in which all languages have their names."""
+    """Returns the file's text in lower case; an empty string if it cannot be read. `changed` makes
+    the cache forget an older version."""
     with contextlib.suppress(OSError):
         return path.read_text(errors="replace").lower()
     return ""
@@ -118,10 +119,10 @@ def index_of(path: Path, language: str, changed: int) -> Index:
 
 @dataclass
 class Elsewhere:
-    """How a function's buffers are known to others."""
+    """How the buffers of a function are accessible in other functions."""
 
     names: set[str] = field(default_factory=set)
-    is_far: bool = False  # functions can reach them without an argument
+    is_far: bool = False  # functions can reach the buffers without an argument
 
 
 class Functions:
@@ -134,11 +135,11 @@ class Functions:
         self.throws: dict[str, bool] = {}
         self.meets: dict[str, bool] = {}
 
-    # Where they are -----------------------------------------------------------------------------
+    # Files and calls of functions ----------------------------------------------------------------
 
     @cached_property
     def beside(self) -> list[tuple[Path, int]]:
-        """The other files of the folder with the times of their last change."""
+        """Returns the other source files of the folder with their modification times in ns."""
         folder = self.source.path.parent if self.source.path else None
         if folder is None or not folder.is_dir():
             return []
@@ -169,7 +170,7 @@ class Functions:
             (file.source, *one) for file in self.files(name) for one in file.calls.get(name, ())
         ]
 
-    # What they do -------------------------------------------------------------------------------
+    # Memory that functions return or keep --------------------------------------------------------
 
     def scope(self, source: Source, function: Node) -> Scope:
         key = key_of(source, function)
@@ -194,7 +195,7 @@ class Functions:
         """Returns names of a function whose memory it may return."""
         key = key_of(source, function)
         if key not in self.returns:
-            self.returns[key] = set()  # the answer for a function that calls itself
+            self.returns[key] = set()  # assumed while a recursive function is examined
             scope = self.scope(source, function)
             ends = (one for one in descendants(function) if one.type == "return_statement")
             memory = {source.text(name) for one in ends for name in source.names(one)}
@@ -224,7 +225,7 @@ class Functions:
         names = names - scope.numbers
         key = (*key_of(source, function), frozenset(names))
         if names and key not in self.keeps:
-            self.keeps[key] = names  # the answer for a function that calls itself
+            self.keeps[key] = names  # assumed while a recursive function is examined
             group = set(names)
             scope.spread(group)
             self.keeps[key] = group | self.kept(scope, group)
@@ -288,7 +289,7 @@ class Functions:
 
     def may_throw(self, name: str) -> bool:
         if name not in self.throws:
-            self.throws[name] = False  # the answer for a function that calls itself
+            self.throws[name] = False  # assumed while a recursive function is examined
             self.throws[name] = any(self.throws_in(*one) for one in self.definitions(name))
         return self.throws[name]
 
@@ -305,7 +306,7 @@ class Functions:
                 return True
         return False
 
-    # How ranks meet -----------------------------------------------------------------------------
+    # Synchronisation of ranks --------------------------------------------------------------------
 
     @cached_property
     def takes_any(self) -> bool:
@@ -322,9 +323,9 @@ class Functions:
         return word in own or any(word in text_of(*one) for one in self.beside)
 
     def may_meet(self, name: str) -> bool:
-        """Returns whether ranks may meet in a function by other means than collectives."""
+        """Returns whether ranks may synchronise in a function by other means than collectives."""
         if name not in self.meets:
-            self.meets[name] = False  # the answer for a function that calls itself
+            self.meets[name] = False  # assumed while a recursive function is examined
             self.meets[name] = any(
                 meetings.meets(source, function, self.takes_any)
                 or any(self.may_meet(one) for one in callees(source, function))
@@ -351,7 +352,7 @@ def callees(source: Source, function: Node) -> set[str]:
 
 
 def is_pointer(source: Source, parameter: Node) -> bool:
-    """Returns whether a parameter of C or C++ may be the memory of another one."""
+    """Returns whether a parameter of C or C++ may point to the memory of another parameter."""
     text = source.text(parameter)
     is_one = any(mark in text for mark in "*&[") and "restrict" not in text
     return is_one and source.language != "python"

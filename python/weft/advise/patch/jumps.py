@@ -1,4 +1,4 @@
-"""Statements by which a program goes elsewhere, or comes from there."""
+"""Finds statements that jump out of a region of the program, or into it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNREADABLE = ("ERROR", "preproc_include", "preproc_def", "preproc_function_def",
 ENDS_PROGRAM = ("exit", "_exit", "quick_exit", "longjmp", "abort", "terminate", "MPI_Finalize")
 NESTED = ("switch_statement",)  # constructs other than loops that a break may end
 NO_JUMPS = ("do_statement", "format_identifier")  # nodes that name a label without a jump
-# Arguments of READ and WRITE with labels where the program goes on after an event.
+# These arguments of READ and WRITE name labels to which the program jumps after an event.
 ON_EVENTS = ("end", "err", "eor")
 
 
@@ -26,7 +26,7 @@ def within(node: Node, statement: Node) -> Iterator[Node]:
 
 
 def leaves(source: Source, node: Node, statement: Node) -> bool:
-    """Returns whether this node takes the program away from behind the statement."""
+    """Returns whether this node may leave the statements that follow the given one."""
     grammar = source.grammar
     if node.type in (*UNREADABLE, "labeled_statement"):
         return True
@@ -40,7 +40,8 @@ def leaves(source: Source, node: Node, statement: Node) -> bool:
     if source.language == "fortran" and node.type == "keyword_statement":
         words = source.text(node).split()
         is_jump = any(one.type == "statement_label_reference" for one in node.named_children)
-        if words == ["continue"] or is_jump:  # the node of its label decides
+        # the jump to the label decides, and not the labelled CONTINUE
+        if words == ["continue"] or is_jump:
             return False
         in_loop = any(one.type in grammar.loops for one in around)
         return not (in_loop and words in (["exit"], ["cycle"]))
@@ -58,7 +59,7 @@ def leaves(source: Source, node: Node, statement: Node) -> bool:
 
 
 def jumps_to(source: Source, node: Node) -> str:
-    """Returns the label to which this node may jump; "": it is no jump."""
+    """Returns the label to which this node may jump; an empty string if it is no jump."""
     parent = node.parent
     if node.type == "statement_label_reference":
         is_jump = parent.type not in (*NO_JUMPS, node.type)

@@ -1,4 +1,4 @@
-"""The grammars of tree-sitter, and what their nodes are called in each language."""
+"""The grammars of tree-sitter, and the names of their nodes in each language."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ FIXED_FORM = (".f", ".for", ".ftn", ".f77")
 
 
 class NoParser(Exception):
-    """tree-sitter or a grammar of it is not installed."""
+    """Raised if tree-sitter or one of its grammars is not installed."""
 
 
 @dataclass(frozen=True)
 class Grammar:
     module: str
     functions: tuple[str, ...]
-    closures: tuple[str, ...]  # functions inside functions, whose body runs at another time
-    blocks: tuple[str, ...]  # whose children are statements
+    closures: tuple[str, ...]  # functions inside functions, whose body is executed at another time
+    blocks: tuple[str, ...]  # nodes whose children are statements
     loops: tuple[str, ...]
     calls: tuple[str, ...]
     names: tuple[str, ...]
@@ -98,7 +98,7 @@ def parser(module: str) -> Parser:
 
 
 def descendants(node: Node) -> Iterator[Node]:
-    """The node and all below it, in the order of the source."""
+    """Yields the node and all its descendants, in the order of the source."""
     waiting = [node]
     while waiting:
         one = waiting.pop()
@@ -117,19 +117,20 @@ def first_line(node: Node) -> int:
 
 
 def last_line(node: Node) -> int:
-    """Statements of some grammars end with their line."""
+    """Returns the number of the node's last line. Some grammars count the line's end to the
+    statement, so that it ends in column 0 of the next line."""
     row, column = node.end_point
     return row + 1 if column else row
 
 
 class Source:
-    """A file, parsed."""
+    """A parsed source file."""
 
     def __init__(self, data: bytes, language: str, path: Optional[Path] = None):
         self.lines = data.decode(errors="surrogateescape").split("\n")
         self.language, self.path = language, path
         self.is_fixed = path is not None and path.suffix.lower() in FIXED_FORM
-        # Rows and columns are those of the file all the same.
+        # Conversion to free form keeps rows and columns, so that positions are those of the file.
         self.data = in_free_form(data) if self.is_fixed else data
         self.grammar = GRAMMARS[language]
         self.root = parser(self.grammar.module).parse(self.data).root_node
@@ -145,7 +146,7 @@ class Source:
         return (one for one in descendants(node) if one.type in self.grammar.names)
 
     def callee(self, call: Node) -> str:
-        """The name of the function that is called, without the object or namespace before it."""
+        """Returns the name of the called function, without the object or namespace before it."""
         head = next((one for one in call.named_children if one.type != "argument_list"), None)
         found = [] if head is None else [self.text(one) for one in self.names(head)]
         return found[-1] if found else ""

@@ -1,6 +1,8 @@
-"""Statements by which ranks meet beside the call, as in a file: there the call may be what makes
-one rank wait for another, so that they must not run before it ends.
-"""
+"""Finds statements by which ranks may synchronise without the collective, such as accesses to a
+file.
+
+The call may be what makes one rank wait for another before such a statement. The statement must
+therefore not run before the call ends."""
 
 from __future__ import annotations
 
@@ -28,8 +30,9 @@ OF_NUMPY = (
     *("load", "loadtxt", "genfromtxt", "fromfile", "tofile", "memmap"),
     *("save", "savez", "savetxt"),
 )
-STREAMS = ("ifstream", "ofstream", "fstream", "filesystem")  # names of C++
-OPENED = ("open_statement", "inquire_statement")  # statements of Fortran
+# classes and namespaces of C++ that access files
+STREAMS = ("ifstream", "ofstream", "fstream", "filesystem")
+OPENED = ("open_statement", "inquire_statement")  # statements of Fortran that access files
 FAR = (
     *("file_", "win_", "put", "get", "rput", "rget", "accumulate", "raccumulate", "fetch_and_op"),
     *("compare_and_swap", "get_accumulate", "comm_spawn", "comm_connect", "comm_accept"),
@@ -37,12 +40,13 @@ FAR = (
 SENDS = ("send", "ssend", "bsend", "rsend", "isend", "issend", "ibsend", "irsend", "sendrecv")
 SENDS += ("isendrecv", "sendrecv_replace", "start", "startall")
 ANYWHERE = ("any_source", "any_tag", "mpi_probe", "mpi_iprobe", "mpi_mprobe")
-RECEIVES = ("recv(", "probe(")  # calls of Python that mean any rank unless they name one
+RECEIVES = ("recv(", "probe(")  # calls of Python that receive from any rank unless they name one
 SHARED = "win_shared_query"
 
 
 def called_of_mpi(source: Source, call: Node) -> str:
-    """Returns the name without MPI_ in small letters; "": it is no function of MPI."""
+    """Returns the name of an MPI function without MPI_, in lower case; an empty string for other
+    functions."""
     name = source.callee(call)
     if source.language == "python":
         head = source.text(call.named_children[0]).lower()
@@ -51,7 +55,8 @@ def called_of_mpi(source: Source, call: Node) -> str:
 
 
 def is_meeting(source: Source, node: Node, takes_any: bool) -> bool:
-    """takes_any: the program receives messages from any rank, which may belong to a later phase."""
+    """Returns whether ranks may synchronise at this node. `takes_any`: the program receives
+    messages from any rank, which may belong to a later phase."""
     if node.type in OPENED:
         return True
     if source.language == "c++" and node.type in ("type_identifier", "namespace_identifier"):
@@ -70,7 +75,8 @@ def uses_files(source: Source, call: Node) -> bool:
         module = source.text(head).partition(".")[0]
         is_of_numpy = module in ("np", "numpy") and name in OF_NUMPY
         return is_of_numpy or module in MODULES or name in FILES["python"]
-    if head.type == "field_expression":  # a method, which has nothing in common with C's function
+    # a method has nothing to do with the C function of its name
+    if head.type == "field_expression":
         return name == "open"
     return name in FILES[source.language]
 

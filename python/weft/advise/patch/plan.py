@@ -1,8 +1,8 @@
-"""A call in a loop, planned when it is made first, since its arguments are the same each time.
+"""Makes a call in a loop persistent if its arguments are the same each time.
 
-Why in the loop: who never makes the call plans nothing. Why of C and C++ alone: in Fortran a
-function may change each name that is handed to it.
-"""
+The request is initialised in the loop, at the first call, so that a program which never makes the
+call pays nothing. This is done for C and C++ only: in Fortran a called function may change each
+variable that it gets."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ PLAIN = (
 
 
 def constants(source: Source) -> set[str]:
-    """Returns names of the file that never change: enumerators, numbers that are const, and macros
-    of such names and numbers."""
+    """Returns the names in the file that never change: enumerators, constant numbers, and macros
+    that consist of such names and numbers."""
     kinds = (one for one in descendants(source.root) if one.type == "enumerator")
     found = {first_name(source, one) for one in kinds} | constant_numbers(source)
     waiting = {name: words(source.text(one)) - {name} for name, one in macros(source).items()}
@@ -49,7 +49,7 @@ def constants(source: Source) -> set[str]:
 
 
 def constant_numbers(source: Source) -> set[str]:
-    """Returns numbers outside of functions that are declared const or constexpr."""
+    """Returns the numbers outside of functions that are declared const or constexpr."""
     return {
         first_name(source, declarator)
         for declaration, declarator in declarators(source.root)
@@ -61,7 +61,7 @@ def constant_numbers(source: Source) -> set[str]:
 
 
 def words(definition: str) -> set[str]:
-    """Names in a macro's definition."""
+    """Returns the names in a macro's definition."""
     letters = (
         one if one.isalnum() or one == "_" else " " for one in definition.partition("define")[2]
     )
@@ -69,7 +69,8 @@ def words(definition: str) -> set[str]:
 
 
 def changed_in(source: Source, loop: Node) -> set[str]:
-    """Names that get a value there, or whose address is taken."""
+    """Returns the names that are assigned in the loop, declared in it, or whose address is taken in
+    it."""
     found = {name for one in assignments(source, loop) if not one.is_element for name in one.to}
     for one in descendants(loop):
         if one.type == "update_expression" or is_address(source, one):
@@ -78,7 +79,7 @@ def changed_in(source: Source, loop: Node) -> set[str]:
 
 
 def addresses_kept(source: Source, function: Node) -> set[str]:
-    """Names whose address may be known to a function that is called; MPI keeps none of them."""
+    """Returns the names whose address a called function may know. MPI functions keep no address."""
     found = set()
     for one in descendants(function):
         call = one.parent.parent if one.parent is not None else None
@@ -89,7 +90,8 @@ def addresses_kept(source: Source, function: Node) -> set[str]:
 
 
 def may_change_names(found: Found, loop: Node) -> set[str]:
-    """Returns names of C++ that a function gets by reference, or that a reference is bound to."""
+    """Returns the names in C++ that a function gets by reference, or to which a reference is bound.
+    """
     source, names = found.source, set()
     for call in source.calls(loop):
         callee = source.callee(call)
@@ -112,12 +114,13 @@ def may_change_names(found: Found, loop: Node) -> set[str]:
 
 
 def are_plain(arguments: Iterable[Node]) -> bool:
-    """Names and numbers, with which nothing is called."""
+    """Returns whether the arguments consist of names and numbers only, and call nothing."""
     return all(one.type in PLAIN for node in arguments for one in descendants(node))
 
 
 def may_be_left(found: Found, loop: Node) -> bool:
-    """Without coming to its end, where the plan is freed."""
+    """Returns whether the loop may be left without reaching the statement behind it, which frees
+    the request."""
     source = found.source
     called = {source.callee(call) for call in source.calls(loop)}
     hidden = any(is_macro(one) or found.functions.may_throw(one) for one in called)
@@ -125,7 +128,8 @@ def may_be_left(found: Found, loop: Node) -> bool:
 
 
 def stands_alone(source: Source, loop: Node) -> bool:
-    """In a block, and in lines of its own."""
+    """Returns whether the loop is a statement of a block and shares no line with another statement.
+    """
     row, column = loop.start_point
     lines = source.data.split(b"\n")
     end = lines[loop.end_point[0]][loop.end_point[1] :]
@@ -134,7 +138,8 @@ def stands_alone(source: Source, loop: Node) -> bool:
 
 
 def loop_of(found: Found, wish: Wish) -> Node | None:
-    """The outermost loop in which the call keeps its arguments; None: it is not planned."""
+    """Returns the outermost loop in which the arguments of the call do not change; None if the call
+    is not made persistent."""
     source, function = found.source, found.function
     names = {source.text(x) for one in found.arguments for x in source.names(one)}
     names = {one for one in names if not one.startswith("MPI_")} - {*NO_MEMORY}
@@ -168,7 +173,7 @@ def planned(found: Found, wish: Wish, request: str) -> str:
 
 
 def edits_around(found: Found, loop: Node, request: str) -> list[Edit]:
-    """The request, which outlives the loop's rounds."""
+    """Returns the edits that declare the request before the loop and free it behind the loop."""
     source, (first, last) = found.source, (first_line(loop), last_line(loop))
     indent = indent_of(source, first)
     freed = f"if ({request} != MPI_REQUEST_NULL) MPI_Request_free(&{request});"

@@ -1,8 +1,8 @@
-"""Whether a patch is worth keeping: the program is built without and with it, and both run in turn.
+"""Measures whether a patch is worth keeping: builds the program without and with it, and runs both
+in turn.
 
-The unchanged one runs without Weft and with it, and the faster of these counts: what Weft wins or
-loses without a change is not the patch's.
-"""
+The unchanged program runs without Weft and with Weft, and the patch is compared with the faster of
+these, since a gain of Weft without a change is no merit of the patch."""
 
 from __future__ import annotations
 
@@ -31,18 +31,19 @@ UNCHANGED, CHANGED = "unchanged, without Weft", "changed"
 WAYS = {UNCHANGED: ["--engine", "native"], "unchanged": [], CHANGED: []}
 SUBJECT = "Collectives run behind computation"
 PATHS = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH")
-MOST_SAID = 4000  # characters of a build that has failed
-ALIKE = 3  # runs of the unchanged program, from which what varies is known
-# The changed program may run this many times longer, and at least this long in any case.
+MOST_SAID = 4000  # most characters that are shown of a failed build's output
+ALIKE = 3  # runs of the unchanged program that show which lines of its output vary
+# The time limit of the changed program is this multiple of the unchanged program's time, plus a
+# minimum in seconds.
 PATIENCE, LEAST_S = 10, 60
 
 
 class Unproven(Exception):
-    """Why it cannot be said whether the patch is worth keeping."""
+    """Raised if no verdict about the patch is possible; the message says why."""
 
 
 class Trial(rounds.Trial):
-    """Runs of WAYS: the last one is compared with the faster of the others."""
+    """Runs of each of WAYS. The last way is compared with the faster of the others."""
 
     @property
     def changed(self) -> rounds.Way:
@@ -50,7 +51,8 @@ class Trial(rounds.Trial):
 
     @property
     def fastest(self) -> rounds.Way:
-        """The faster one of the unchanged program, without Weft and with it."""
+        """Returns the faster of the two ways to run the unchanged program, without Weft and with
+        it."""
         return min(self.ways[:-1], key=lambda one: median(self.seconds(one)))
 
     def gain(self, way: rounds.Way) -> Statistic:
@@ -66,12 +68,12 @@ class Trial(rounds.Trial):
 @dataclass
 class Verdict:
     sentence: str
-    keep: Optional[bool]  # None: nobody can tell
+    keep: Optional[bool]  # whether to keep the patch; None if the runs do not tell
 
 
 @dataclass
 class Proof:
-    """Proves one patch. tell: is called with the sentences about its progress."""
+    """Proves one patch. `tell` is called with sentences about its progress."""
 
     trees: Trees
     patch: Patch
@@ -82,13 +84,15 @@ class Proof:
     printed: dict[str, list[answers.Lines]] = field(default_factory=dict)
     verdict: Verdict = field(default_factory=lambda: Verdict("", None))
     running: str = UNCHANGED
-    where: str = ""  # the change is kept
-    share: float = 0  # part of the recorded run, which is without Weft, that the report promised
+    where: str = ""  # where the change is kept
+    share: float = 0  # share of the run time recorded without Weft that the report promised to save
 
     @property
     def promised(self) -> Optional[float]:
-        """The highest speedup that the report leaves possible over the faster unchanged program:
-        Weft may win without a change what the change would have won."""
+        """Returns the highest speedup over the faster unchanged program that the report leaves
+        possible; None if nothing was measured or promised.
+
+        Weft without a change may already gain what the change would have gained."""
         if not self.share or not self.trial.rounds:
             return None
         before, base = (
@@ -100,10 +104,11 @@ class Proof:
     def tree(self, name: str) -> Path:
         return self.trees.changed if name == CHANGED else self.trees.unchanged
 
-    # The programs -------------------------------------------------------------------------------
+    # Builds of both programs ---------------------------------------------------------------------
 
     def folder(self, tree: Path) -> Path:
-        """In which both are built and run; a program that is called from elsewhere runs there."""
+        """Returns the folder in which the program of this tree is built and run. If the command was
+        called outside of the source tree, this is the current folder."""
         here = Path.cwd()
         if not self.is_inside(here):
             return here
@@ -123,7 +128,8 @@ class Proof:
             self.check_programs()
 
     def check_programs(self) -> None:
-        """Whether the runs are of what was built."""
+        """Raises Unproven unless the build wrote the programs that the runs start, and the patch
+        changed them."""
         for module in self.patch.modules:
             before, after = (self.trees.there(module, self.tree(n)) for n in (UNCHANGED, CHANGED))
             if not before.is_file() or not after.is_file():
@@ -150,8 +156,10 @@ class Proof:
             raise Unproven(f"{self.build} ended with {done.returncode} {how}")
 
     def moved(self, word: str, tree: Path) -> str:
-        """A word of the command: files of the user's tree are those of this one. Those that it has
-        not got are brought there, but for programs, such as a launcher."""
+        """Returns a word of the command with files of the user's tree replaced by those of this
+        tree.
+
+        Files that this tree lacks are copied into it, except programs, such as a launcher."""
         path = Path.cwd() / word
         if not path.exists():
             return word
@@ -165,7 +173,8 @@ class Proof:
         return str(own if own.exists() else path)
 
     def environment(self, tree: Path) -> dict[str, str]:
-        """Folders of the user's tree that are searched are those of this one, where it has them."""
+        """Returns the environment with search paths into the user's tree replaced by those of this
+        tree, if they exist there."""
         found = {**os.environ, "PWD": str(self.folder(tree))}
         for name in found.keys() & set(PATHS):
             words = found[name].split(os.pathsep)
@@ -193,7 +202,8 @@ class Proof:
         return ran
 
     def limit_s(self, way: rounds.Way) -> Optional[float]:
-        """A changed program that waits for ever is ended."""
+        """Returns the time limit of a run in seconds, which ends a changed program that hangs; None
+        for the unchanged program, which has no limit."""
         longest = max((run.wall_s for run in self.trial.ways[0].runs), default=0.0)
         return None if way.name == UNCHANGED else LEAST_S + PATIENCE * longest
 
@@ -201,7 +211,7 @@ class Proof:
         return answers.compare(self.printed[UNCHANGED], self.printed[CHANGED])
 
     def measure(self) -> None:
-        """Ends with a verdict."""
+        """Runs the programs in turn, and sets the verdict."""
         try:
             self.run(self.trial.ways[0])
             rounds.Rounds(self.trial, self.run).measure(self.look)
@@ -283,7 +293,7 @@ class Proof:
 
 
 class Different(Exception):
-    """The changed program prints something else."""
+    """Raised if the changed program prints something else than the unchanged one."""
 
 
 def different(found: answers.Comparison) -> str:
@@ -308,7 +318,7 @@ def new_trial(budget_s: float, most: int) -> Trial:
 
 
 def check(patch: Patch, command: Sequence[str], root: Path, build: str) -> None:
-    """Raises Unproven for anything that can be known before anything is built."""
+    """Raises Unproven for every obstacle that can be found before the build."""
     if not build and any(path.suffix != ".py" for path in patch.files):
         raise Unproven('the program must be compiled again: --build "make -j", for example')
     for module in patch.modules:
@@ -319,7 +329,8 @@ def check(patch: Patch, command: Sequence[str], root: Path, build: str) -> None:
 
 
 def root_of(patch: Patch) -> Path:
-    """The git checkout, else the folder of this command where it has the source in it."""
+    """Returns the git checkout. Outside of git, returns the current folder if it contains the
+    source, and otherwise the folder of the patch."""
     here = Path.cwd().resolve()
     is_checkout = (patch.root / ".git").exists()
     inside = all(path.resolve().is_relative_to(here) for path in patch.files)
@@ -334,7 +345,8 @@ def prove(
     tell: Callable[[str], None],
     share: float = 0,
 ) -> Proof:
-    """Unproven says why there is no verdict; then nothing is left of the trees."""
+    """Returns the finished proof. Raises Unproven, with the reason, if there is no verdict; then no
+    tree is left behind."""
     root = root_of(patch)
     check(patch, command, root, build)
     try:

@@ -1,7 +1,8 @@
-"""Why a call is left as it is."""
+"""The reason why a call is left as it is."""
 
 from __future__ import annotations
 
 
 class Refusal(Exception):
-    """The message completes the sentence "FILE:LINE is left as it is: …"."""
+    """Raised if a call cannot be changed. The message completes the sentence "FILE:LINE is left as
+    it is: …"."""

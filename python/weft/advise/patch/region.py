@@ -1,9 +1,8 @@
-"""The statements behind a call that may run while it is in flight, and before them where it may
-start earlier.
+"""Finds the statements behind a call that may run while it is in flight, and those before the call
+that may do so if it starts earlier.
 
-Each statement is asked why it must not run meanwhile; the first that says so ends the region. So a
-wait is never later than what the source allows, nor later than the first use that was measured.
-"""
+Each statement is checked for a reason against it, and the first reason ends the region. The wait is
+thus never later than the source allows, nor later than the first use that was measured."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from weft.advise.patch.wish import Place, Wish
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# These touch memory that was freed, so they say no more than the source does.
+# These functions access memory that was freed. Such a measured access is ignored.
 ALLOCATOR = (
     *("free", "_int_free", "cfree", "realloc", "_int_realloc", "malloc", "_int_malloc", "calloc"),
     *(
@@ -40,7 +39,8 @@ PLAIN_WRITES = ("assignment_expression", "update_expression", "augmented_assignm
 
 
 def is_owner_alone(source: Source, name: Node) -> bool:
-    """An object that is handed on as a whole, and not only asked for another member."""
+    """Returns whether an object is passed as a whole, rather than to access another member of it.
+    """
     node = name
     for around in ancestors(name):
         if around.type in ("field_expression", "attribute"):
@@ -115,7 +115,8 @@ def is_handle_changed(source: Source, name: Node) -> bool:
 
 @dataclass
 class Judge:
-    """Says why a statement must not run while the call is in flight; "": it may."""
+    """Finds the reason why a statement must not run while the call is in flight; an empty string if
+    it may."""
 
     found: Found
     buffers: Buffers
@@ -172,7 +173,8 @@ class Judge:
         return "".join(one if one.isalnum() or one == "_" else " " for one in text).split()
 
     def is_error_of_mpi(self, node: Node) -> bool:
-        """Only overwritten: by an assignment, or by another call of MPI in Fortran."""
+        """Returns whether the node only overwrites the error variable, by an assignment or, in
+        Fortran, by another call of MPI."""
         parent = node.parent
         if parent.type == "assignment_expression":
             return node == parent.child_by_field_name("left")
@@ -208,17 +210,18 @@ def is_macro(name: str) -> bool:
     return len(name) > 1 and name.isupper() and not name.startswith("MPI")
 
 
-# The places that were measured ------------------------------------------------------------------
+# Measured places
+# ------------------------------------------------------------------------------------
 
 
 def is_in(place: Place, found: Found, wish: Wish) -> bool:
-    """Whether it is a line of the function that has the call."""
+    """Returns whether the place is a line of the function that contains the call."""
     same = Path(place.file) == Path(wish.file)
     return same and is_at(found.function, place.line)
 
 
 def plain(function: str) -> str:
-    """A name of the binary as the source has it."""
+    """Returns a function's name in the binary as it is written in the source."""
     for end in ("(", "<", ".part", ".constprop", ".isra"):
         function = function.partition(end)[0]
     for mark in ("::", "_MOD_"):
@@ -261,15 +264,15 @@ def unknown(source: Source, call: Node) -> bool:
     return not name.upper().startswith("MPI_") and name not in KNOWN
 
 
-# The region -------------------------------------------------------------------------------------
+# Region -----------------------------------------------------------------------------------------
 
 
 @dataclass
 class Region:
     start: Node  # the call is started before this statement
-    inside: list[Node]  # run while it is in flight
+    inside: list[Node]  # statements that run while the call is in flight
     until: Node | None  # the wait stands before this statement; None: at the end of the block
-    why: str  # it is not waited for later; "": the block ends
+    why: str  # reason why the wait comes no later; an empty string if the block ends
 
 
 def computes(source: Source, statements: list[Node]) -> bool:
@@ -299,7 +302,7 @@ def region_of(found: Found, buffers: Buffers, wish: Wish) -> Region:
             why, end = why_not, index
             break
     while end > 0 and is_directive(source, following[end - 1]):
-        end -= 1  # which belongs to the statement behind it
+        end -= 1  # a comment at the end belongs to the statement behind it
     inside = following[:end]
     start = earliest(found, buffers, wish) if wish.earlier else found.statement
     if start == found.statement and not computes(source, inside):
@@ -311,7 +314,7 @@ def region_of(found: Found, buffers: Buffers, wish: Wish) -> Region:
 
 
 def earliest(found: Found, buffers: Buffers, wish: Wish) -> Node:
-    """The first statement of the block that may run while the call is in flight already."""
+    """Returns the first statement of the block that may run while the call is already in flight."""
     judge = Judge(found, buffers, wish, before=True)
     start, source = found.statement, found.source
     last = [one.line for one in wish.writes if is_in(one, found, wish)]
@@ -327,7 +330,7 @@ def earliest(found: Found, buffers: Buffers, wish: Wish) -> Node:
 
 
 def end_of(region: Region, found: Found) -> int:
-    """The line before which the wait is inserted."""
+    """Returns the number of the line before which the wait is inserted."""
     if region.until is not None:
         return first_line(region.until)
     last = found.following[-1] if found.following else found.statement

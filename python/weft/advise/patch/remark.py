@@ -1,4 +1,4 @@
-"""Comments of the patch at calls that are left as they are, which say why."""
+"""Writes comments into the patch at calls that are left as they are, with the reason."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 WIDTH = 100
-LEAST = 40  # characters of a line, however far it is indented
+LEAST = 40  # least width of a comment in characters, however far it is indented
 FRONTS = {"c": " * ", "c++": " * ", "fortran": "! ", "python": "# "}
 
 
 def statement_at(source: Source, line: int) -> Optional[Node]:
-    """The innermost statement of a block in front of which a line can be put."""
+    """Returns the innermost statement of a block at this line before which a line can be inserted;
+    None if there is none."""
     found = None
     for one in descendants(source.root):
         if not is_at(one, line):
@@ -48,7 +49,8 @@ def comment(language: str, indent: str, text: str) -> list[str]:
 
 
 def before(source: Source, wish: Wish, why: str) -> list[Edit]:
-    """None where no comment can stand in front of the call's statement."""
+    """Returns the edit that inserts the comment; an empty list if no comment can stand before the
+    call's statement."""
     statement = statement_at(source, wish.line)
     if statement is None:
         return []

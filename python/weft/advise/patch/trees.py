@@ -1,9 +1,9 @@
-"""Two trees of the program's source, one of them changed, beside the user's, which stays as it is.
+"""Makes two copies of the program's source tree beside the user's own, which stays as it is. One of
+them gets the change.
 
-In a git checkout they are worktrees, and a change that is worth it becomes a branch; elsewhere they
-are copies. Why the unchanged one is not the user's own tree: both are built alike there, and what
-the runs write lies there, too.
-"""
+In a git checkout the trees are worktrees, and a change that is kept becomes a branch. Elsewhere
+they are plain copies. The unchanged program is not built in the user's own tree, since both must be
+built alike, and since the runs may write files."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 BRANCH = "weft-advise"
-MOST_BYTES, MOST_FILES = 4 << 30, 200_000  # limits of a copy
-# Folders with these name the place where they are: a build there would build in the user's tree.
+MOST_BYTES, MOST_FILES = 4 << 30, 200_000  # most bytes and files that are copied
+# Build folders with these files contain the path of the tree: building in a copy of one would build
+# in the user's tree.
 BOUND = ("CMakeCache.txt", "meson-private")
 FOREIGN = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
 NOBODY = {
@@ -26,11 +27,11 @@ NOBODY = {
     for who in ("AUTHOR", "COMMITTER")
     for what, value in (("NAME", "weft advise"), ("EMAIL", "weft-advise@localhost"))
 }
-Files = Mapping[Path, "tuple[str, str]"]  # the text of each, before and after
+Files = Mapping[Path, "tuple[str, str]"]  # text of each file before and after the change
 
 
 class TreeError(Exception):
-    """Why there are no such trees."""
+    """Raised if the trees cannot be made; the message says why."""
 
 
 def free_name(is_taken: Callable[[str], bool], name: str) -> str:
@@ -49,7 +50,7 @@ class Trees(ABC):
 
     @abstractmethod
     def fill(self) -> None:
-        """Both with the source as it is."""
+        """Fills both trees with the unchanged source."""
 
     @abstractmethod
     def keep(self, message: str) -> str:
@@ -71,7 +72,7 @@ class Trees(ABC):
 
 
 class Copies(Trees):
-    """Copies of a folder that is in no git checkout."""
+    """Copies of a folder that is not in a git checkout."""
 
     is_kept = False
 
@@ -107,11 +108,11 @@ class Copies(Trees):
 class Checkout(Trees):
     """Worktrees of a git checkout."""
 
-    base = ""  # the commit that the source is of
+    base = ""  # the commit that contains the source as it is
 
     def git(self, *words: object, at: Path | None = None, **variables: str) -> str:
         kept = {name: value for name, value in os.environ.items() if name not in FOREIGN}
-        # Hooks are the user's, for what the user does.
+        # The user's git hooks must not run for Weft's own commits.
         command = ["git", "-C", at or self.root, "-c", "core.hooksPath=/dev/null", *words]
         done = subprocess.run(
             [str(word) for word in command],
@@ -126,7 +127,7 @@ class Checkout(Trees):
         return done.stdout.strip("\n")
 
     def asked(self, *words: object) -> str:
-        """Returns git's answer; "" if git refuses."""
+        """Returns git's output; an empty string if git refuses."""
         with contextlib.suppress(TreeError):
             return self.git(*words)
         return ""
@@ -145,7 +146,7 @@ class Checkout(Trees):
             self.copy(name)
 
     def copy(self, name: str) -> None:
-        """A file that git does not have yet."""
+        """Copies a file that git does not track to both trees."""
         path = self.root / name
         if not path.is_file() or any(map(is_bound, path.parents)):
             return
@@ -156,7 +157,8 @@ class Checkout(Trees):
                 shutil.copy2(path, target)
 
     def as_it_is(self) -> str:
-        """A commit of all that git has, as it is in the user's tree, whose index stays as it is."""
+        """Returns a commit of all tracked files as they are in the user's tree. The user's index is
+        left unchanged."""
         head = self.asked("rev-parse", "--verify", "HEAD")
         index = self.folder / "index"
         with contextlib.suppress(FileNotFoundError):
@@ -189,7 +191,8 @@ class Checkout(Trees):
 
 @contextlib.contextmanager
 def beside(root: Path, files: Files) -> Iterator[Trees]:
-    """Both trees, until the end; TreeError says why there are none."""
+    """Makes both trees, and removes them at the end unless they are kept. Raises TreeError, with
+    the reason, if that fails."""
     is_checkout = (root / ".git").exists() and shutil.which("git") is not None
     names = root.parent / f"{root.name}.weft-advise"
     folder = Path(free_name(os.path.lexists, str(names)))

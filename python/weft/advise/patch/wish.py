@@ -1,5 +1,5 @@
-"""The calls that a record advises to change, as plain data: where they stand, and what was measured
-of them."""
+"""The calls that a record advises to change, as plain data: where they are in the source, and what
+was measured about them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weft.advise.store import Stored
 
 @dataclass(frozen=True)
 class Place:
-    """A line that touches a buffer."""
+    """A source line that accesses a buffer."""
 
     file: str
     line: int
@@ -27,22 +27,25 @@ class Place:
 
 @dataclass
 class Wish:
-    call: str  # MPI_Allreduce
+    call: str  # name of the call, such as MPI_Allreduce
     file: str
     line: int
     language: str
     uses: list[Place] = field(default_factory=list)  # places that touched the result first
     writes: list[Place] = field(default_factory=list)  # places that last wrote the send buffer
-    earlier: bool = False  # starting it earlier wins something
+    earlier: bool = False  # starting the call earlier gains time
     is_known: bool = True  # the first use was measured
-    object_method: str = ""  # mpi4py's method that pickles objects
-    source: str = ""  # the line as it was when the program ran; "": not known
-    module: str = ""  # the program's file; "": it is interpreted
+    object_method: str = ""  # mpi4py's method that pickles objects; an empty string for other calls
+    source: str = ""  # the line's text when the program ran; an empty string if it is not known
+    # the program's or library's file; an empty string if the program is interpreted
+    module: str = ""
     function: str = ""  # function that contains the call
     # Place where other ranks make the same call; "" if they make it at this line, too.
     elsewhere: str = ""
-    gain_us: float = 0  # at most, of one rank over the run
-    plan: str = ""  # MPI_Allreduce_init, where each call has the same arguments
+    gain_us: float = 0  # greatest gain in us of one rank over the run
+    # MPI_Allreduce_init, for example, if each call has the same arguments; otherwise an empty
+    # string
+    plan: str = ""
 
     @property
     def place(self) -> str:
@@ -64,7 +67,8 @@ def modules_of(stored: Stored) -> dict[tuple[int, int], str]:
 
 
 def meetings(advice: Advice, stored: Stored) -> dict[str, str]:
-    """Places of calls, each with another one at which other ranks made the same call."""
+    """Returns for each source line of a call another line at which other ranks made the same
+    collective call."""
     places = {member: line_of(site) for site in advice.sites for member in site.members}
     met: dict[tuple, set[str]] = defaultdict(set)
     for one in stored["arrival"]:
@@ -81,7 +85,8 @@ def line_of(site: Site) -> str:
 
 
 def planned(alike: list[Site], stored: Stored) -> str:
-    """The persistent form, where the job's library has it."""
+    """Returns the name of the persistent form if the job's library has it; otherwise an empty
+    string."""
     names = {persistent(site) for site in alike}
     libraries = {row["library"] for row in stored["rank"]}
     if len(alike) != 1 or len(libraries) != 1:
@@ -91,7 +96,8 @@ def planned(alike: list[Site], stored: Stored) -> str:
 
 
 def wish_of(site: Site, alike: list[Site], module: str) -> Wish:
-    """alike: all sites of this call's line, whose messages or callers differ."""
+    """Returns what is known about the call of a site. `alike`: all sites of this source line, which
+    differ in message sizes or callers."""
     frame = site.frames[0]
     measured = [one for one in alike if one.after.least]
     is_known = all(one.users or one.language == "python" for one in measured) and bool(measured)
@@ -115,7 +121,8 @@ def wish_of(site: Site, alike: list[Site], module: str) -> Wish:
 def wishes_of(
     advice: Advice, stored: Stored, chosen: Optional[Iterable[Site]] = None
 ) -> list[Wish]:
-    """Returns the calls that are worth a change, or the given ones; each line once."""
+    """Returns the calls that are worth a change, or those of the given sites, with each source line
+    once."""
     modules, met = modules_of(stored), meetings(advice, stored)
     found: dict[tuple, Wish] = {}
     for site in advice.best if chosen is None else chosen:

@@ -1,4 +1,4 @@
-"""The changed lines: the request, the start and the wait, in the language of the source."""
+"""Writes the changed lines: the request, the start and the wait, in the language of the source."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from weft.advise.patch.wish import Wish
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-LINE_OF_FORTRAN = 120  # characters, with what the change adds; the standard permits 132
+LINE_OF_FORTRAN = 120  # most characters of a changed line; the standard permits 132
 
 
 def check_lines(source: Source, *nodes: Node) -> None:
-    """Edits are of whole lines, so a statement must have its own."""
+    """Raises Refusal if a node shares a line with another statement, since edits replace whole
+    lines."""
     for node in nodes:
         row, column = node.start_point
         before = source.data.split(b"\n")[row][:column]
@@ -35,7 +36,7 @@ def check_lines(source: Source, *nodes: Node) -> None:
 
 
 def started(found: Found, wish: Wish, request: str) -> list[str]:
-    """The lines of the call's statement, with the call changed."""
+    """Returns the lines of the call's statement with the non-blocking call."""
     source, call, statement = found.source, found.call, found.statement
     head = call.named_children[0]
     named = list(source.names(head))[-1]
@@ -60,7 +61,7 @@ def started(found: Found, wish: Wish, request: str) -> list[str]:
 
 
 def started_again(found: Found, wish: Wish, request: str) -> list[str]:
-    """Returns the start of a persistent call, which is initialised when it is first made."""
+    """Returns the lines that start a persistent call, and initialise it before the first start."""
     indent = indent_of(found.source, first_line(found.statement))
     error = "" if found.error is None else f"{found.source.text(found.error)} = "
     return [
@@ -84,7 +85,7 @@ def waits(found: Found, request: str, face: Interface | None, names: list[str]) 
     return [f"{front}MPI_Wait(&{request}, MPI_STATUS_IGNORE);"]
 
 
-# The change --------------------------------------------------------------------------------------
+# Changes ----------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -92,12 +93,12 @@ class Change:
     wish: Wish
     edits: list[Edit]
     note: str
-    lines: tuple[int, int]  # from the start to the wait
+    lines: tuple[int, int]  # the first and last line between which the request is in flight
     function: tuple[int, int]
 
 
 def arguments_of_memory(found: Found, wish: Wish) -> list[str]:
-    """The variables that MPI gets, by their names in the call."""
+    """Returns the names of the variables whose memory MPI gets."""
     source, found_names = found.source, []
     for role, node in zip(roles_of(wish.call), found.arguments):
         is_memory = role in ("send", "receive", "buffer")
@@ -107,7 +108,7 @@ def arguments_of_memory(found: Found, wish: Wish) -> list[str]:
 
 
 def change(source: Source, wish: Wish, number: int) -> Change:
-    """The edits of one call; or a Refusal."""
+    """Returns the edits that change one call. Raises Refusal if the call must be left as it is."""
     found = find(source, wish)
     buffers = of_call(found, wish)
     request = f"weft_request_{number}"
@@ -163,7 +164,7 @@ def noted(wish: Wish, how: str, why: str) -> str:
 
 
 def own_lines(found: Found, lines: list[str]) -> list[str]:
-    """With what stands behind the call, such as a comment."""
+    """Returns the lines with the text behind the call, such as a comment, at their end."""
     source, last = found.source, last_line(found.statement)
     if len({first_line(one) for one in found.following} & {last}) or closes(source, found, last):
         raise Refusal(f"line {last} has several statements")
@@ -180,7 +181,7 @@ def end_column(statement: Node, source: Source) -> int:
 
 
 def closes(source: Source, found: Found, last: int) -> bool:
-    """The end of the block stands in the line of its last statement."""
+    """Returns whether the block ends in the line of its last statement."""
     if source.language not in ("c", "c++"):
         return ";" in source.line(last)
     own = found.following[-1] if found.following else found.statement
@@ -188,7 +189,8 @@ def closes(source: Source, found: Found, last: int) -> bool:
 
 
 def edited(source: Source, edits: list[Edit]) -> str:
-    """The whole text; of edits at one line, those that insert come first."""
+    """Returns the file's whole text after the edits. Insertions come before replacements of the
+    same line."""
     lines = list(source.lines)
     for edit in sorted(edits, key=lambda e: (e.first, e.last >= e.first), reverse=True):
         lines[edit.first - 1 : edit.last] = edit.lines

@@ -1,1 +1,2 @@
-"""`weft advise --predict`: the calls of a recorded run on another machine, by the simulator."""
+"""Predicts the calls of a recorded run on another machine by simulation (`weft advise --predict`).
+"""

@@ -1,4 +1,4 @@
-"""Checks the options of `weft advise --predict`, and refuses wrong ones in a sentence."""
+"""Checks the options of `weft advise --predict`, and refuses wrong ones with one sentence."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_RANKS = 1 << 20
 
 @dataclass(frozen=True)
 class Asked:
-    """As on the command line."""
+    """The machine and the size of the job for which the user wants a prediction."""
 
     nodes: int | None
     per_node: int | None
@@ -29,7 +29,7 @@ class Asked:
     scale: str | None
 
     def check(self) -> None:
-        """Before a program is run for it."""
+        """Raises ResultError for wrong options, before a program is run in vain."""
         if self.nodes is None or self.nodes < 1:
             raise ResultError("--predict needs the nodes of the machine, such as --nodes 1024")
         if self.per_node is not None and self.per_node < 1:
@@ -60,7 +60,8 @@ class Asked:
     def cores(self) -> int:
         path = self.file()
         try:
-            native.simulate(str(path), collective="bcast", bytes=8, ranks=1)  # refuses a wrong one
+            # the simulator refuses a wrong machine file
+            native.simulate(str(path), collective="bcast", bytes=8, ranks=1)
             return int(json.loads(path.read_text())["cores"])
         except SimError as error:
             raise ResultError(str(error)) from None

@@ -1,6 +1,7 @@
-"""Times of collectives on a described machine, by kind and size, from the simulator. A collective
-with too many messages for the simulator is simulated on fewer nodes, and the time is extrapolated
-by the power law between the two largest numbers of nodes."""
+"""Simulates times of collectives on a described machine, by kind and size.
+
+A collective with too many messages for the simulator is simulated on fewer nodes. Its time is
+extrapolated by the power law between the two largest numbers of nodes."""
 
 from __future__ import annotations
 
@@ -13,15 +14,15 @@ from typing import Any, NamedTuple
 
 from weft.sim import native
 
-MOST_MESSAGES = 400_000  # messages of one simulation, so that it takes about a second
-MOST_RANKS_OF_THREADS = 2048  # with a thread for each rank
-FILLS = (0.0, 0.5, 1.0)  # fill levels of a rate limiter's bucket
+MOST_MESSAGES = 400_000  # most messages of one simulation, so that it takes about a second
+MOST_RANKS_OF_THREADS = 2048  # most ranks of one simulation if each has a progress thread
+FILLS = (0.0, 0.5, 1.0)  # shares of a full bucket in the network's rate limiter
 KIB = 1024
 
 
 class Places(NamedTuple):
-    """The placement of a communicator's ranks. shared: the number of such communicators that use a
-    node's link."""
+    """The placement of a communicator's ranks. `shared` is the number of such communicators that
+    use the link of one node."""
 
     ranks: int
     nodes: int
@@ -36,14 +37,15 @@ class Operation(NamedTuple):
 
 @dataclass(frozen=True)
 class Cost:
-    us: float  # from the arrival of the last rank on
-    link_bytes: float = 0.0  # bytes that a node sends
-    total_us: float = 0.0  # with the computation beside it
-    is_exact: bool = True  # simulated at its size
+    us: float  # time in us after the last rank arrives
+    link_bytes: float = 0.0  # bytes that one node sends
+    total_us: float = 0.0  # time in us with the computation that it overlaps with
+    is_exact: bool = True  # simulated at its real size, without extrapolation
 
 
-# The MPI library's own algorithm: by bytes, and the one above all of them. These are MPICH's rules
-# (Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005), which the other libraries have much the same.
+# These are the algorithms of the MPI library, each with the number of bytes up to which it is
+# taken. They are MPICH's rules (Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005); other libraries
+# have similar ones.
 RULES: dict[str, tuple[tuple[float, str], ...]] = {
     "allreduce": ((2 * KIB, "recursive-doubling"), (math.inf, "rabenseifner")),
     "reduce": ((2 * KIB, "binomial"), (math.inf, "rabenseifner")),
@@ -51,13 +53,15 @@ RULES: dict[str, tuple[tuple[float, str], ...]] = {
     "alltoall": ((256, "bruck"), (32 * KIB, "linear"), (math.inf, "pairwise")),
     "reduce_scatter_block": ((512 * KIB, "recursive-halving"), (math.inf, "pairwise")),
 }
-ALLGATHER = ((80 * KIB, "bruck"), (math.inf, "ring"))  # by the bytes of all blocks
-FEW_RANKS = 8  # fewer exchange blocks directly, and broadcast along a tree
+# the rules for allgather, by the bytes of all blocks
+ALLGATHER = ((80 * KIB, "bruck"), (math.inf, "ring"))
+FEW_RANKS = 8  # below this number, ranks exchange blocks directly, and broadcast along a tree
 OF_ALL_PAIRS = ("allgather", "alltoall", "reduce_scatter_block")
 
 
 def library_algorithm(kind: str, bytes_: int, ranks: int) -> str | None:
-    """None: Weft has one algorithm for it, or takes the same as the libraries."""
+    """Returns the algorithm of the MPI library. Returns None if Weft has only one algorithm for the
+    collective, or takes the same as the libraries."""
     if kind == "bcast" and ranks < FEW_RANKS:
         return "binomial"
     if kind == "alltoall" and ranks < FEW_RANKS:
@@ -68,14 +72,14 @@ def library_algorithm(kind: str, bytes_: int, ranks: int) -> str | None:
 
 
 def messages(kind: str, ranks: int) -> float:
-    """About so many messages or blocks of all ranks, at most."""
+    """Returns an upper bound of the messages or blocks that all ranks send."""
     if kind in OF_ALL_PAIRS:
         return float(ranks) * ranks
     return 2.0 * ranks * math.ceil(math.log2(max(2, ranks)))
 
 
 class Costs:
-    """On one machine. What was asked once is remembered."""
+    """Costs of collectives on one machine. Simulated results are cached."""
 
     def __init__(self, machine: Path) -> None:
         self.path = machine
@@ -85,16 +89,18 @@ class Costs:
 
     @property
     def burst(self) -> float:
-        """Bytes that a rate limiter lets pass at once after a pause; 0: there is none."""
+        """Returns the bytes that the network's rate limiter lets pass at once after a pause; 0 if
+        it has no limiter."""
         return float(self.facts["network"].get("burst_bytes", 0))
 
     @property
     def rate(self) -> float:
-        """Bytes per microsecond of a node's link."""
+        """Returns the bytes per microsecond of a node's link."""
         return float(self.facts["network"]["bytes_per_us"])
 
     def library(self, operation: Operation, fill: float = 1.0) -> Cost:
-        """By the MPI library: its algorithm, by messages inside nodes, too. fill: of the bucket."""
+        """Returns the cost of a collective by the MPI library, whose algorithm also sends messages
+        inside nodes. `fill`: the share of the rate limiter's bucket that is full."""
         if not self.burst or operation.places.nodes == 1:
             return self._at(operation, 1.0)
         place = min(max(fill, 0.0), 1.0) * (len(FILLS) - 1)
@@ -109,12 +115,13 @@ class Costs:
         return self._extended(operation, algorithm, fill, options)
 
     def auto(self, operation: Operation) -> Cost:
-        """By Weft, in the call itself, if that is faster."""
+        """Returns the cost of a blocking collective by Weft, or that by the library if it is less.
+        """
         own = self._extended(operation, None, 1.0, {"engine": "blocking"})
         return min(own, self._at(operation, 1.0), key=lambda cost: cost.us)
 
     def hidden(self, operation: Operation, window_us: float) -> float:
-        """Part of Weft's collective that runs behind so much computation."""
+        """Returns the share of Weft's collective that runs behind this much computation."""
         while operation.places.ranks > MOST_RANKS_OF_THREADS and operation.places.nodes > 1:
             operation = operation._replace(places=halved(operation.places))
         alone = self.auto(operation).us
@@ -155,14 +162,15 @@ class Costs:
         words = {"collective": kind, "bytes": size, "ranks": ranks, "nodes": nodes}
         file = self._file(fill, shared)
         run = native.simulate(file, **words, **{"placement": "bind", **options})
-        # Approximate share of messages that stay inside a node.
+        # This is approximately the share of messages that stay inside a node.
         here = (ranks / nodes - 1) / (ranks - 1)
         return Cost(
             run.communication_us, run.message_bytes * (1 - here) * shared / nodes, run.total_us
         )
 
     def _file(self, fill: float, shared: int) -> str:
-        """The machine with a bucket that is not full, and a link that others use, too."""
+        """Returns the file of a machine whose rate limiter's bucket is partly empty, and whose link
+        is shared with other communicators."""
         if shared == 1 and (fill == 1.0 or not self.burst):
             return str(self.path)
         file = Path(self.directory.name) / f"machine-{fill:g}-{shared}.json"
@@ -176,6 +184,6 @@ class Costs:
 
 
 def halved(places: Places) -> Places:
-    """On half of the nodes, with as many ranks on each."""
+    """Returns half of the nodes with as many ranks on each."""
     nodes = max(1, places.nodes // 2)
     return places._replace(nodes=nodes, ranks=max(1, places.ranks * nodes // places.nodes))

@@ -1,10 +1,10 @@
-"""A recorded run on another machine: the time in collectives, the whole time, and what Weft and the
-advised change would win, as intervals.
+"""Predicts a recorded run on another machine: the time in collectives, the whole time, and the gain
+by Weft and by the advised change, as intervals.
 
-An interval has three parts: what the simulator misses measured times by, how much computation
-varies within the record, and waiting, which lies between that of the record's ranks and that of as
-many ranks as there are then, if their arrivals are normally distributed.
-"""
+An interval covers three uncertainties. One is the error of the simulator against measured times.
+One is the variation of the computation within the record. The third is waiting, which lies between
+that of the record's ranks and that of the machine's number of ranks with normally distributed
+arrivals."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from weft.advise.stretches import Call, Stretch, calls_of, parted
 from weft.data.stored import ResultError
 from weft.measurements import statistics
 
-MODEL = 0.2  # docs/simulator.md: within this of what is measured in nine of ten cases
-BLOCKS = 12  # blocks of a record's calls whose computation is compared
+MODEL = 0.2  # relative error of the simulator in nine of ten measured cases (docs/simulator.md)
+BLOCKS = 12  # number of blocks of a record's calls whose computation is compared
 MOST_SPREAD = 0.5
 
 
@@ -53,14 +53,14 @@ class Interval:
 
 @dataclass(frozen=True)
 class SitePrediction:
-    """Microseconds of the average rank over the run."""
+    """The prediction for one call site, in microseconds of the average rank over the run."""
 
     site: Site
-    bytes: float  # bytes of one call of a rank
+    bytes: float  # bytes that one rank passes to one call
     ranks: int
     recorded_us: float
     us: Interval
-    waiting_us: float  # waiting time within the expected time
+    waiting_us: float  # waiting for other ranks, within the expected time
     free_us: float  # time that Weft's engine auto saves
     # Time that the advised change saves in addition; None if none is advised.
     change_us: float | None
@@ -84,7 +84,8 @@ class Prediction:
 
 
 def later(recorded: int, ranks: int) -> float:
-    """By how many deviations the last of more ranks comes later, on average (Blom, 1958)."""
+    """Returns by how many standard deviations the last of more ranks arrives later, on average
+    (Blom, 1958)."""
 
     def last(n: int) -> float:
         return NormalDist().inv_cdf((n - 0.375) / (n + 0.25)) if n > 1 else 0.0
@@ -93,7 +94,7 @@ def later(recorded: int, ranks: int) -> float:
 
 
 def spread_of_computation(stretches: Sequence[Stretch]) -> float:
-    """By how much the median of blocks of the record's computation is uncertain, as a share."""
+    """Returns the relative uncertainty of the median computation over blocks of the record."""
     gaps = [fmean(of_ranks.values()) for one in stretches for _, of_ranks in computation(one)]
     size = max(1, len(gaps) // BLOCKS)
     blocks = [sum(gaps[i : i + size]) for i in range(0, len(gaps) - size + 1, size)]
@@ -103,7 +104,7 @@ def spread_of_computation(stretches: Sequence[Stretch]) -> float:
 
 
 class Machine:
-    """The record's calls as operations of a machine, and what these cost."""
+    """The record's calls as operations on a machine, with their costs."""
 
     def __init__(self, stored: Stored, costs: Costs, geometry: Geometry, scale: Scale) -> None:
         self.costs, self.geometry, self.scale = costs, geometry, scale
@@ -117,7 +118,8 @@ class Machine:
         return self.operations[id(call)]
 
     def replayed(self, stretches: Sequence[Stretch], more_ranks: bool) -> dict[int, Times]:
-        """By site (its id). more_ranks: the last of them comes later."""
+        """Returns the times of each site, by its id. `more_ranks`: the last of the machine's larger
+        number of ranks arrives later."""
 
         def charge(call: Call, fill: float) -> Charge:
             operation = self.operation(call)
@@ -140,7 +142,7 @@ def plain_kind(site: Site) -> str:
 
 
 def operations_of_sites(machine: Machine, stretches: Sequence[Stretch]) -> dict[int, Operation]:
-    """The commonest of each site, by its id."""
+    """Returns the most frequent operation of each site, by the site's id."""
     count: dict[int, dict[Operation, int]] = defaultdict(lambda: defaultdict(int))
     for one in stretches:
         for call in one.calls:
@@ -150,7 +152,7 @@ def operations_of_sites(machine: Machine, stretches: Sequence[Stretch]) -> dict[
 
 
 def window_us(site: Site) -> float | None:
-    """How long the changed call can be in flight; None: that is not known."""
+    """Returns how many us the changed call can be in flight; None if that is not known."""
     if is_nonblocking(site.call):
         return site.between_us
     bounds = site.after.bounds
@@ -177,7 +179,8 @@ def predict(
             continue
         recorded_us = site.time_us * len(site.members) / advice.reported
         part = recorded_us / times.recorded_us
-        # Not a replay with other costs, in which a rate limiter's bucket would fill otherwise.
+        # The error is applied to the result. Replaying with other costs would fill a rate limiter's
+        # bucket differently.
         error_us = MODEL * times.transfer_us
         ends = alike[id(site)].predicted_us - error_us, times.predicted_us
         us = Interval(*ends, times.predicted_us + error_us).times(part)
@@ -198,7 +201,7 @@ def predict(
                 else change * transfer_us,
             )
         )
-    # Time that the simulator does not know goes on as computation does.
+    # Time in calls that the simulator does not know is scaled as computation.
     other_us = (advice.elapsed_us - in_replayed) * faster
     return summed(advice, machine, stretches, found, other_us)
 
@@ -206,7 +209,8 @@ def predict(
 def won(
     site: Site, operation: Operation, costs: Costs, faster: float
 ) -> tuple[float, float | None]:
-    """Parts of a call's time that Weft wins without a change, and by the change on top of that."""
+    """Returns two shares of a call's time: what Weft saves without a change, and what the change
+    saves in addition. The second is None if the window is not known."""
     library, auto = costs.library(operation), costs.auto(operation)
     if library.us <= 0:
         return 0.0, None
@@ -240,7 +244,7 @@ def summed(
     apart_us = max(0.0, other_us - not_replayed_us)
 
     def apart(end: float) -> float:
-        """Both errors together, which have nothing to do with each other."""
+        """Returns the combined distance of both errors, which are independent."""
         return math.hypot(end - collective.expected, varies * apart_us)
 
     collective = Interval(
@@ -274,7 +278,8 @@ def summed(
 
 
 def difference(sites: Sequence[SitePrediction]) -> Interval:
-    """Between the library's calls and Weft's, each with the simulator's error."""
+    """Returns the difference between the library's calls and Weft's, each with the simulator's
+    error."""
     transfers = sum(one.us.expected - one.waiting_us for one in sites)
     free = sum(one.free_us for one in sites)
     error = MODEL * math.hypot(transfers, transfers - free) if free else 0.0

@@ -1,9 +1,8 @@
-"""The recorded calls again, rank by rank, with other costs and other computation between them.
+"""Replays the recorded calls, rank by rank, with other costs and other computation between them.
 
 A rank computes between two calls as long as in the record, times a factor. In a call it waits for
-those whom it needs, and then for as long as the collective takes. Why not the recorded times: of
-them only computation and the order of calls hold on another machine.
-"""
+those ranks whose data it needs, and then for as long as the collective takes. Other recorded times
+are not used, since only the computation and the order of calls are the same on another machine."""
 
 from __future__ import annotations
 
@@ -22,13 +21,15 @@ from weft.advise.stretches import KNOWN, OTHERS, ROOTED, Call, Stretch
 
 FROM_ROOT, TO_ROOT = ("bcast", "scatter"), ("reduce", "gather")
 OF_BLOCKS = (*(kind for kind, blocks in KNOWN.items() if blocks), *ROOTED)
-SIMULATED = {"reduce_scatter": "reduce_scatter_block"}  # which has blocks that are alike
-NEIGHBORS = 3  # ranks that a neighbourhood collective is simulated with: two neighbours each
+SIMULATED = {"reduce_scatter": "reduce_scatter_block"}  # the simulated collective has equal blocks
+# ranks with which a neighbourhood collective is simulated, so that each has two neighbours
+NEIGHBORS = 3
 LEAST_BYTES = 8
 
 
 def is_replayed(site: Site) -> bool:
-    """The simulator knows its kind, and its calls are of one kind."""
+    """Returns whether the simulator knows the site's collective, and all calls of the site are of
+    one kind."""
     kind = plain(base_name(site.call))
     known = kind in (*KNOWN, *ROOTED, "exscan") or is_neighborhood(kind)
     others = site.frames[0].function.startswith(OTHERS)
@@ -41,7 +42,7 @@ def is_neighborhood(kind: str) -> bool:
 
 @dataclass(frozen=True)
 class Geometry:
-    """Ranks of the record and of the machine, and how many share a node there."""
+    """The ranks of the record and of the machine, and how many share a node there."""
 
     recorded: int
     ranks: int
@@ -52,7 +53,8 @@ class Geometry:
         return self.ranks / self.recorded
 
     def _grown(self, number: int) -> int:
-        """By the power with which the world grows: a row of a grid of ranks is its root."""
+        """Scales a number with the power by which the number of ranks grows. A row of a square grid
+        of ranks, for example, grows by the root."""
         if self.recorded < 2 or self.ranks == self.recorded:
             return number
         return max(1, round(number ** (math.log(self.ranks) / math.log(self.recorded))))
@@ -89,7 +91,7 @@ def operation_of(
 
 
 def needed(call: Call, kind: str, rank: int) -> list[int]:
-    """Whom a rank waits for."""
+    """Returns the ranks for which a rank waits in a call."""
     row = call.rows[rank]
     number = row["comm_rank"]
     if kind in FROM_ROOT:
@@ -105,16 +107,18 @@ def needed(call: Call, kind: str, rank: int) -> list[int]:
 
 @dataclass
 class Times:
-    """In one site's calls, of all ranks, in microseconds: as recorded, and on the machine."""
+    """Times in the calls of one site, over all ranks, in microseconds: as recorded, and on the
+    machine."""
 
     recorded_us: float = 0.0
     predicted_us: float = 0.0
-    transfer_us: float = 0.0  # the part of the latter that is no wait
+    transfer_us: float = 0.0  # part of the time on the machine that is no waiting
 
 
 @dataclass
 class Bucket:
-    """A rate limiter's: what a node's link passes at once, and when it was last looked at."""
+    """A rate limiter's token bucket: the bytes that a node's link passes at once, and the time of
+    the last update."""
 
     size: float
     rate: float  # bytes per microsecond that refill it
@@ -127,14 +131,15 @@ class Bucket:
         return self.level / self.size if self.size else 1.0
 
     def sent(self, bytes_: float, now_us: float) -> None:
-        """A transfer that took that long has used what came in meanwhile, too."""
+        """Takes the bytes of a transfer out of the bucket. Bytes that refilled it during the
+        transfer are used, too."""
         self.fill(now_us)
         self.level = max(0.0, self.level - bytes_)
 
 
 def computation(stretch: Stretch) -> Iterator[tuple[Call, dict[int, float]]]:
-    """Each call, with the microseconds that each rank computes before it: none before its first,
-    since what came before that is not known."""
+    """Yields each call with the microseconds that each rank computes before it. This is 0 before a
+    rank's first call, since the time before that is not known."""
     left_ns: dict[int, int] = {}
     for call in stretch.calls:
         arrived = {rank: row["arrived_ns"] for rank, row in call.rows.items()}
@@ -146,21 +151,23 @@ class Charge(NamedTuple):
     """The cost of a call on the machine."""
 
     us: float
-    link_bytes: float = 0.0  # bytes that a node sends
-    later: float = 0.0  # in deviations of the arrivals: the last of more ranks comes later
+    link_bytes: float = 0.0  # bytes that one node sends
+    # by how many standard deviations of the arrivals the last rank comes later, since there are
+    # more ranks
+    later: float = 0.0
 
 
 @dataclass
 class Replay:
-    """Replays stretches one by one. charge: returns a call's cost at the present fill of the
+    """Replays stretches one by one. `charge` returns the cost of a call at the present fill of the
     bucket."""
 
-    computation: float  # by what computation is multiplied
+    computation: float  # factor of the recorded computation
     charge: Callable[[Call, float], Charge]
     bucket: Bucket = field(default_factory=lambda: Bucket(0.0, 0.0))
 
     def run(self, stretch: Stretch, times: dict[int, Times]) -> None:
-        """Adds to the times of sites, by their id."""
+        """Replays one stretch, and adds the results to the times of the sites, by their id."""
         now: dict[int, float] = {}
         self.bucket.at_us, self.bucket.level = 0.0, self.bucket.size
         for call, gaps in computation(stretch):
@@ -197,7 +204,7 @@ def recorded_us(call: Call, rank: int) -> float:
 
 
 def spread(values: Sequence[float]) -> float:
-    """The standard deviation."""
+    """Returns the standard deviation."""
     mean = sum(values) / len(values)
     return math.sqrt(sum((one - mean) ** 2 for one in values) / max(1, len(values) - 1))
 

@@ -1,7 +1,6 @@
-"""How sizes and computation change with the number of ranks: by powers of the ratio of ranks.
+"""Scales message sizes and computation with the number of ranks, by powers of the ratio of ranks.
 
-Why powers: strong and weak scaling are both powers, and a program in between is one, too.
-"""
+Strong and weak scaling are both powers, and so is a program in between."""
 
 from __future__ import annotations
 
@@ -14,7 +13,8 @@ from weft.advise.sites import Site, is_vector
 from weft.data.stored import ResultError
 
 COMPUTATION = "computation"
-# Powers of a rank's bytes in one call, by kind; the others keep their size.
+# These are the powers by which a rank's bytes in one call change. Other collectives keep their
+# size.
 STRONG = {"alltoall": -1.0, "neighbor_alltoall": -2 / 3, "neighbor_allgather": -2 / 3}
 WEAK = dict.fromkeys(("allgather", "gather", "scatter", "reduce_scatter_block"), 1.0)
 WEAK["reduce_scatter"] = 1.0
@@ -28,7 +28,7 @@ SAID = {
 
 
 def plain(kind: str) -> str:
-    """Without the v of blocks that differ."""
+    """Returns the name of the collective without the v of vector collectives."""
     return kind[:-1] if is_vector(kind) else kind
 
 
@@ -37,10 +37,11 @@ class Scale:
     name: str
     computation: float  # the power of a rank's computation
     kinds: Mapping[str, float]
-    sites: Mapping[str, float] = field(default_factory=dict)  # by call, or by file:line
+    # powers of bytes by the name of a call, or by FILE:LINE
+    sites: Mapping[str, float] = field(default_factory=dict)
 
     def of_site(self, site: Site, kind: str) -> float:
-        """The power of a rank's bytes at this site."""
+        """Returns the power by which a rank's bytes change at this site."""
         frame = site.frames[0]
         place = f"{Path(frame.file).name}:{frame.line}"
         for name in (place, site.call):
@@ -54,7 +55,8 @@ class Scale:
 
 
 def named(word: str) -> Scale:
-    """`strong`, `weak`, or a file; an error says what it should be."""
+    """Returns the scaling by its name, `strong` or `weak`, or from a file. Raises ResultError for
+    anything else."""
     if word in NAMED:
         return Scale(word, *NAMED[word])
     path = Path(word)

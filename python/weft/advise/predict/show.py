@@ -1,4 +1,4 @@
-"""A prediction in the terminal, and as JSON."""
+"""Prints a prediction in the terminal, and converts it to JSON."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def as_interval(one: Interval | None) -> dict | None:
 
 
 def as_json(found: Prediction, advice: Advice) -> dict:
-    """The schema weft-advise-prediction/1."""
+    """Returns the prediction as a document of the schema weft-advise-prediction/1."""
 
     def site(one: SitePrediction) -> dict:
         frame = one.site.frames[0]

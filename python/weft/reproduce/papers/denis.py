@@ -1,4 +1,5 @@
-"""Denis and others: where progress threads run, and trees split between two kinds of cores."""
+"""Statements of Denis and others about the placement of progress threads, and about trees that are
+split between two kinds of cores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Intel: a kernel of three arrays, and when non-blocking collectives help."""
+"""Statements of Intel about a kernel of three arrays, and about when non-blocking collectives help.
+"""
 
 from __future__ import annotations
 

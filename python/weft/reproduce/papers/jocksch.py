@@ -1,5 +1,5 @@
-"""Jocksch, Piccinali: a persistent allreduce through the memory of a node. Figures have titles, and
-no numbers."""
+"""Statements of Jocksch and Piccinali about a persistent allreduce in the memory of a node. The
+figures of their poster have titles but no numbers."""
 
 from __future__ import annotations
 

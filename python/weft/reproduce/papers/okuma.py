@@ -1,4 +1,5 @@
-"""Okuma, Nanri: how a non-blocking collective is carried out, by function, thread or TCC."""
+"""Statements of Okuma and Nanri about ways to carry out a non-blocking collective: by function, by
+thread or by TCC."""
 
 from __future__ import annotations
 

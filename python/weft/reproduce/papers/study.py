@@ -1,4 +1,5 @@
-"""Nanri et al., project jh250041: what non-blocking collectives bring, from benchmark to solver."""
+"""Statements of Nanri et al. (project jh250041) about the benefit of non-blocking collectives, from
+a benchmark to a solver."""
 
 from __future__ import annotations
 
