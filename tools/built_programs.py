@@ -1,4 +1,5 @@
-"""MPI programs that no registry has: each is built from a source that the user has fetched."""
+"""MPI programs that no package registry has. Each is built from a source tree that the user has
+fetched."""
 
 from __future__ import annotations
 
@@ -13,18 +14,21 @@ from debian_programs import PLACE, SYSTEM, Missing, Program
 
 class Decomp2d(Program):
     """An example of NAG's 2DECOMP&FFT: 3-D transforms of many grids. MPI_Ialltoall transposes one
-    grid while the next is transformed. As it comes, it calls MPI_Test five times after each 1-D
-    transform, so that the library makes progress; here it does not, as most programs do not."""
+    grid while the next one is transformed.
+
+    The original calls MPI_Test five times after each 1-D transform, so that the library makes
+    progress. These calls are removed here, as most programs have none."""
 
     SOURCE = "https://github.com/numericalalgorithmsgroup/2decomp_fft"
     EXAMPLE = "examples/non_blocking/non_blocking.f90"
-    # The example has its sizes and its number of ranks as constants.
+    # The example contains its sizes and its number of ranks as constants, which are replaced by
+    # these.
     CONSTANTS: ClassVar = {
         "nx=16, ny=16, nz=16": "nx=64, ny=64, nz=64",
         "p_row=2, p_col=2": "p_row=1, p_col=2",
         "NFFT=20 ": "NFFT=200 ",
         "NTEST=5 ": "NTEST=0 ",
-        "FFTW_MEASURE": "FFTW_ESTIMATE",  # which chooses the same in every run
+        "FFTW_MEASURE": "FFTW_ESTIMATE",  # with FFTW_ESTIMATE each run chooses the same algorithm
     }
     OPTIONS = ("-O3", "-cpp", "-fcray-pointer", "-w", "-fallow-argument-mismatch")
     DEFINES = ("-DDOUBLE_PREC", "-DEVEN")
@@ -70,7 +74,8 @@ class Decomp2d(Program):
 
     @staticmethod
     def flags(source: Path) -> list[str]:
-        """Debian's headers, module files and libraries, unpacked or installed."""
+        """Returns compiler options for Debian's headers, module files and libraries, whether
+        unpacked or installed."""
         found = [f"-I{source / 'src'}"]
         for root in (PLACE, SYSTEM):
             found += [f"-I{root / 'usr/include'}"]

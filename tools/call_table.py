@@ -1,8 +1,7 @@
-"""api/calls.json, the one table of MPI calls, and what all generators make of it.
+"""Reads api/calls.json, the table of MPI calls, and has functions that all generators share.
 
-Why: some 300 calls in a handful of shapes; a table cannot forget one. What is generated is checked
-in, so a build needs no Python; --check says whether it is up to date.
-"""
+Some 300 calls have a handful of forms, and a table cannot forget one of them. The generated files
+are checked in, so that a build needs no Python. --check tells whether they are up to date."""
 
 import argparse
 import itertools
@@ -16,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TABLE = ROOT / "api" / "calls.json"
 FAMILIES = ("mpich", "openmpi", "abi")
 
-# Class of a call -> what its wrapper does (the functions and types are in interpose/hooks.h).
+# Each class of calls has its own wrapper, whose functions and types are in interpose/hooks.h.
 CLASSES = {
     "nonblocking_collective": "offered to start(), else counted and passed on",
     "persistent_collective": "offered to initialise(), else counted and passed on",
@@ -29,11 +28,11 @@ CLASSES = {
     "special": "special::X, by hand",
     "object": "object::X, by hand, also from inside MPI: what Weft knows of it must stay true",
 }
-# A whole collective may be one step of a schedule.
+# A whole collective of these classes may be one step of a schedule.
 STEPS = ("nonblocking_collective", "blocking_collective")
 
-# The members of Call (transport/mpi/call.h) in their order, and the roles of the argument each
-# comes from.
+# These are the members of Call (transport/mpi/call.h) in their order, with the roles of the
+# arguments from which each is taken.
 CALL_MEMBERS = (
     ("root", ("root",)),
     ("sendbuf", ("send_buffer", "buffer")),
@@ -50,8 +49,8 @@ CALL_MEMBERS = (
     ("recvtypes", ("recv_datatypes",)),
 )
 
-# The arguments, beside buffers and communicator, of a collective without arrays that are single
-# words.
+# These arguments of a collective without arrays are single words. Buffers and the communicator are
+# not among them.
 WORDS = (
     "count",
     "send_count",
@@ -71,11 +70,11 @@ NOTICE = """\
 """
 
 
-# The table -------------------------------------------------------------------------------------
+# Reading the table -----------------------------------------------------------------------------
 
 
 def check_call(call):
-    """Stops with the call's name if its entry contradicts itself."""
+    """Exits with the call's name if its entry contradicts itself."""
     name = call["name"]
     if call["class"] not in CLASSES:
         sys.exit(
@@ -87,7 +86,8 @@ def check_call(call):
 
 
 def read_table():
-    """The intercepted calls and Weft's own, the latter with their prototypes filled in."""
+    """Returns the intercepted calls, and those that Weft itself makes, with the latter's prototypes
+    filled in."""
     table = json.loads(TABLE.read_text())
     calls = {call["name"]: call for call in table["calls"]}
     if len(calls) != len(table["calls"]):
@@ -105,7 +105,7 @@ def read_table():
     return table["calls"], library
 
 
-# C++ pieces ------------------------------------------------------------------------------------
+# Parts of C++ code -----------------------------------------------------------------------------
 
 
 def short(call):
@@ -113,7 +113,7 @@ def short(call):
 
 
 def wrap(text, indent):
-    """Breaks at 99 columns, after commas only."""
+    """Breaks a line at 99 columns, only behind commas."""
     lead = text[: len(text) - len(text.lstrip())]
     whole = re.sub(r"(?<!,) ", "\u00a0", text.lstrip())
     return textwrap.fill(
@@ -127,7 +127,7 @@ def wrap(text, indent):
 
 
 def cpp_type(text):
-    """'const void *' -> 'const void*'"""
+    """Returns a type in Weft's layout: 'const void*' for 'const void *'."""
     return text.replace(" *", "*")
 
 
@@ -144,7 +144,7 @@ def arguments(call):
 
 
 def argument(call, *roles):
-    """The name of the argument with one of these roles, or None."""
+    """Returns the name of the argument with one of these roles; None if there is none."""
     for a in call["args"]:
         if a["role"] in roles:
             return a["name"]
@@ -152,7 +152,8 @@ def argument(call, *roles):
 
 
 def with_origin(call):
-    """The call of the next definition; what comes of it of a session is noted."""
+    """Returns the call of the next definition. If it makes an object of an MPI session, the code
+    records that."""
     made, passed = argument(call, "new_comm"), f"next({arguments(call)})"
     if made and (parent := argument(call, "comm")):
         return f"made_of({parent}, {made}, {passed})"
@@ -162,7 +163,8 @@ def with_origin(call):
 
 
 def lines(calls, make):
-    """make(call) for each call, in an #if where some family's header lacks the call."""
+    """Returns make(call) for each call, inside an #if if the header of some ABI family lacks the
+    call."""
     out = []
     for absent, group in itertools.groupby(calls, lambda call: call.get("absent", [])):
         text = "\n".join(make(call) for call in group)
@@ -174,14 +176,14 @@ def lines(calls, make):
 
 
 def base_name(call):
-    """MPI_Ireduce_scatter_c -> Reduce_scatter"""
+    """Returns the collective's name without its form: Reduce_scatter for MPI_Ireduce_scatter_c."""
     name = re.sub(r"_init(?=_c$|$)|_c$", "", short(call))
     name = re.sub(r"_init$", "", name)
     return name[1:].capitalize() if call["class"] == "nonblocking_collective" else name
 
 
 def normalised(call):
-    """The statement that makes the Call of a collective's arguments."""
+    """Returns the statement that makes a Call from the arguments of a collective."""
     base = base_name(call)
     wide = "_c" if call["name"].endswith("_c") else ""
     fields = [f".kind = Kind::{base.lower()}", f".form = CallId::I{base.lower()}{wide}"]
@@ -214,7 +216,7 @@ def moves(call):
 
 
 def is_access(call):
-    """A one-sided one without a request."""
+    """Returns whether the call is a one-sided access without a request."""
     return argument(call, "target") is not None and call["class"] == "nonblocking_poll"
 
 
@@ -236,7 +238,8 @@ def is_known_again(call):
 
 
 def passes_through(call):
-    """When nothing of Weft's needs to know of a call; None: at no time."""
+    """Returns the condition under which a call is passed on without Weft noticing it; None if there
+    is no such condition."""
     if is_known_again(call):
         return "known && known->passes_through()"
     kind, short_ones = call["class"], " && ".join(f"is_short{what}" for what in moves(call))
@@ -252,11 +255,12 @@ def passes_through(call):
     return f"only_library({requests}, {count})" if count else f"only_library({requests})"
 
 
-# Writing --------------------------------------------------------------------------------------
+# Output ---------------------------------------------------------------------------------------
 
 
 def bring_up_to_date(files, out):
-    """Writes the files of one directory, or with --check only names those that are stale."""
+    """Writes the files of one directory. With --check it writes nothing, and names those that are
+    not up to date."""
     parser = argparse.ArgumentParser(description=f"Generate {out.relative_to(ROOT)}/.")
     parser.add_argument(
         "--check",

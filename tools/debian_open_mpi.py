@@ -1,6 +1,8 @@
-"""Environment of programs that Debian builds with its Open MPI and that are unpacked in a folder.
-It is needed since nothing sets up alternatives (BLAS, LAPACK) there, and Open MPI looks for its
-parts where it would be installed. Standard library only."""
+"""Sets up the environment for programs that Debian builds with its Open MPI, unpacked into a
+folder.
+
+An unpacked package has no alternatives (BLAS, LAPACK), and Open MPI looks for its parts where it
+would be installed. This module needs only Python's standard library."""
 
 from __future__ import annotations
 
@@ -12,8 +14,9 @@ SETTINGS = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_mca_base_component_show_load_errors": "0",
-    "OMPI_MCA_mpi_yield_when_idle": "1",  # other work on the machine disturbs less
-    # Open MPI 4 looks for ssh or rsh also where it needs none, and a new machine may have neither.
+    # waiting ranks yield the core, so that other work on the machine disturbs less
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+    # Open MPI 4 looks for ssh or rsh even if it needs none, and a new machine may have neither.
     "OMPI_MCA_plm_rsh_agent": "sh",
     "OMPI_MCA_pml": "ob1",
     "OMPI_MCA_btl": "self,vader",
@@ -23,8 +26,10 @@ SETTINGS = {
 
 
 def environment(place: Path, *more: Path) -> dict[str, str]:
-    """Variables for programs and launcher of `place`, on top of this process's. more: further
-    folders of libraries. What does not lie there is the system's."""
+    """Returns the environment for programs and the launcher in `place`, with this process's
+    variables.
+
+    `more` has further folders of libraries. Libraries that are not in `place` are the system's."""
     folders = [*more]
     for directory in place.glob("usr/lib/*-linux-gnu*"):
         folders += [directory, place / "lib" / directory.name]
@@ -47,7 +52,8 @@ def environment(place: Path, *more: Path) -> dict[str, str]:
 
 
 def finds_libraries(environment: dict[str, str]) -> list[str]:
-    """Returns words before a program on a launcher's command line by which its libraries are found:
-    Open MPI 5 replaces the variable by a folder of its own if OPAL_PREFIX is set."""
+    """Returns the words in front of a program on a launcher's command line by which its libraries
+    are found. They are needed since Open MPI 5 replaces LD_LIBRARY_PATH by its own folder if
+    OPAL_PREFIX is set."""
     path = environment.get("LD_LIBRARY_PATH")
     return ["env", f"LD_LIBRARY_PATH={path}"] if path else []

@@ -1,9 +1,9 @@
-"""MPI programs of Debian's packages: how each is fetched, what it is given, what it says.
+"""MPI programs of Debian's packages: how to fetch each, what input it gets, and how its output is
+read.
 
-Why apart: tools/real-programs compares runs and need not know what LAMMPS prints. The packages are
-unpacked into .deps/real-programs, so that nothing outside it changes; programs that the system has
-already are used from there. Their inputs are written here, or come with the packages.
-"""
+tools/real-programs compares runs, and need not know the output of each program. The packages are
+unpacked into .deps/real-programs, so that nothing else on the machine changes. Programs that the
+system already has are used from there. Inputs are written here, or are part of the packages."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ SYSTEM = Path("/")
 
 
 class Missing(Exception):
-    """A program is not here; the message has the command that brings it."""
+    """Raised if a program is missing; the message has the command that installs it."""
 
 
 @dataclass(frozen=True)
 class Program(ABC):
-    """The common base of all programs; `file` shows, below the root, that the packages are
-    installed."""
+    """A program that can be fetched and run. `file` is a path below the root, which exists if the
+    packages are installed."""
 
     name: str
     packages: tuple[str, ...]
     file: str
     in_lab: bool = True
     rate: str = "200mbit"  # rate of the lab's links
-    sums: bool = True  # its results depend on who adds numbers in what order
+    sums: bool = True  # the order of summation changes its results
 
     @property
     def stamp(self) -> Path:
-        """It and all that it needs has been unpacked."""
+        """Returns the file that exists if the program and all its dependencies were unpacked."""
         return PLACE / f".{self.name}"
 
     def path(self) -> Path:
@@ -61,8 +61,8 @@ class Program(ABC):
         return PLACE if PLACE in self.path().parents else SYSTEM
 
     def fetch(self, source: Path | None = None) -> None:
-        """Unpacks its packages, with the launcher of Open MPI, and builds what no package has;
-        Missing where that cannot be done."""
+        """Unpacks the program's packages and the launcher of Open MPI, and builds what no package
+        has. Raises Missing if that fails."""
         try:
             unpack(self.packages)
         except (OSError, subprocess.CalledProcessError, Missing) as error:
@@ -71,19 +71,22 @@ class Program(ABC):
         self.stamp.touch()
 
     def build(self, source: Path | None) -> None:  # noqa: B027
-        """Makes it of a source that no package has; nothing for programs of packages."""
+        """Builds the program from a source that no package has. Programs of packages need no build.
+        """
 
     def environment(self) -> dict[str, str]:
         """Returns the variables that the program and its launcher need in addition."""
         return debian_open_mpi.environment(PLACE)
 
     def mpi(self) -> mpi_libraries.Implementation:
-        """The library that it is linked to. Needs environment() in this process's own."""
+        """Returns the MPI library to which the program is linked. This process must have the
+        variables of environment()."""
         return open_mpi()
 
     @abstractmethod
     def command(self, directory: Path, ranks: int, short: bool) -> list[object]:
-        """Writes its input into the directory, which it runs in; its words there."""
+        """Writes the input into the directory in which the program runs, and returns its command.
+        """
 
     @abstractmethod
     def results(self, directory: Path, output: str) -> dict[str, float]:
@@ -96,7 +99,7 @@ class Program(ABC):
 
 class Lammps(Program):
     """A Lennard-Jones liquid that melts. The thermostat takes the temperature from a sum over all
-    ranks, so that each step depends on the collectives of those before."""
+    ranks, so that each step depends on the collectives of earlier steps."""
 
     INPUT = """\
         units lj
@@ -139,7 +142,8 @@ class Lammps(Program):
 
 
 class PwX(Program):
-    """Self-consistent field, forces and stress of two silicon atoms, one of them displaced."""
+    """The self-consistent field, forces and stress of two silicon atoms, one of which is displaced.
+    """
 
     PSEUDOPOTENTIAL = "usr/share/doc/quantum-espresso/examples/EPW/sic/pp/Si.pz-vbc.UPF.gz"
     INPUT = """\
@@ -198,8 +202,8 @@ class PwX(Program):
 
 
 class Petsc(Program):
-    """Three Krylov methods on the five-point matrix of a square. cg and gmres wait for each sum;
-    pipecg starts MPI_Iallreduce, and multiplies by the matrix meanwhile."""
+    """Three Krylov methods with the five-point matrix of a square. cg and gmres wait for each sum.
+    pipecg starts MPI_Iallreduce, and multiplies by the matrix before it waits."""
 
     SOURCE = """\
         import sys
@@ -260,9 +264,10 @@ class Petsc(Program):
 
 
 class Hpcc(Program):
-    """HPC Challenge: HPL, matrix transpose, random access, FFT. Its residuals are what it has
-    computed; its rates are not compared, nor how many updates its limit of time has permitted.
-    It also measures links, which takes minutes in the lab."""
+    """HPC Challenge: HPL, matrix transpose, random access, FFT.
+
+    Its results are the residuals. Rates are not compared, nor is the number of updates, which
+    depends on its time limit. It also measures links, which takes minutes in the lab."""
 
     INPUT = """\
         HPLinpack benchmark input file
@@ -342,7 +347,7 @@ PROGRAMS: dict[str, Program] = {
 }
 
 
-# ---- Fetching ---------------------------------------------------------------------------------
+# ---- Packages ---------------------------------------------------------------------------------
 
 
 def apt(*words: str, directory: Path | None = None) -> str:
@@ -354,13 +359,14 @@ def apt(*words: str, directory: Path | None = None) -> str:
 
 
 def lacking(packages: tuple[str, ...]) -> list[str]:
-    """These packages, and those below them and of the launcher that the system has not."""
+    """Returns these packages, and those of their dependencies and of the launcher's that the system
+    lacks."""
     planned = apt("install", "-s", *packages, "openmpi-bin")
     return list(dict.fromkeys([*packages, *re.findall(r"^Inst (\S+)", planned, re.MULTILINE)]))
 
 
 def unpack(packages: tuple[str, ...]) -> None:
-    """Into PLACE, with all that they need and the system has not."""
+    """Unpacks packages into PLACE, with all dependencies that the system lacks."""
     try:
         names = lacking(packages)
     except Missing:
@@ -373,11 +379,12 @@ def unpack(packages: tuple[str, ...]) -> None:
             subprocess.run(["dpkg", "-x", archive, PLACE], check=True)
 
 
-# ---- Running ----------------------------------------------------------------------------------
+# ---- MPI library ------------------------------------------------------------------------------
 
 
 def open_mpi() -> mpi_libraries.Implementation:
-    """Debian's. Needs debian_open_mpi.environment() in this process's own."""
+    """Returns Debian's Open MPI. This process must have the variables of
+    debian_open_mpi.environment(). Raises Missing if it is not installed."""
     for root in (PLACE, SYSTEM):
         launcher = root / debian_open_mpi.LAUNCHER
         if launcher.exists() and (found := mpi_libraries.at_launcher(launcher, "Debian")):

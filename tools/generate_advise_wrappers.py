@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Writes src/advise/generated/ from api/calls.json: the wrappers of the advisor's own library.
 
-Why of its own: the advisor watches and changes nothing, Weft's wrappers carry calls out. Both must
-know the same calls, so both come from the one table.
-"""
+The advisor has its own wrappers, since it observes calls and changes nothing, while Weft's wrappers
+carry calls out. Both must know the same calls, so that both are generated from one table."""
 
 import functools
 import sys
@@ -26,20 +25,21 @@ from generate_wrappers import BOUND
 
 OUT = ROOT / "src" / "advise" / "generated"
 notice = functools.partial(NOTICE.format, script="generate_advise_wrappers.py")
-# What a buffer's elements are counted by.
+# For each role of a buffer these are the roles of the arguments that count its elements, and that
+# have their type.
 COUNTS = {
     "send_buffer": (("send_count", "count"), ("send_datatype", "datatype")),
     "recv_buffer": (("recv_count", "count"), ("recv_datatype", "datatype")),
     "buffer": (("count",), ("datatype",)),
 }
-# Whose rank says whether a message passes any of them at all.
+# A buffer is not accessed at all if the argument with this role is MPI_PROC_NULL.
 PEERS = {"send_buffer": ("destination", "target"), "recv_buffer": ("source", "target")}
-# Completion calls after which no request is incomplete, where their flag says so.
+# If the flag of one of these completion calls is set, no request of the call is incomplete.
 ALL_COMPLETE = ("Wait", "Test", "Waitall", "Testall")
 
 
 def given_buffers(call):
-    """Each with what MPI does with it."""
+    """Yields each buffer argument with what MPI does with it: it is read or written."""
     for given in call["args"]:
         if given["role"] in COUNTS and given["type"].endswith("*"):
             use = "read" if given["role"] == "send_buffer" else "written"
@@ -47,12 +47,13 @@ def given_buffers(call):
 
 
 def passed_to(peer, count):
-    """The number of elements that are passed: none to or from MPI_PROC_NULL."""
+    """Returns code for the number of elements that are passed, which is zero to or from
+    MPI_PROC_NULL."""
     return f"passed({peer}, {count})" if peer else count
 
 
 def buffers(call):
-    """Statements that say what memory a call that is no collective is given."""
+    """Returns statements that report the buffers of a call that is no collective."""
     out = []
     for given, use in given_buffers(call):
         count, datatype = (argument(call, *roles) for roles in COUNTS[given["role"]])
@@ -64,8 +65,8 @@ def buffers(call):
 
 
 def message(call):
-    """The number of elements, the type and the communicator of a message that is started or
-    planned; of another call nothing."""
+    """Returns statements that report the number of elements, the type and the communicator of a
+    message that is started or initialised. Returns none for other calls."""
     is_one = call["class"] == "persistent_message" or (
         call["class"] == "nonblocking_poll" and not short(call).startswith(("File_", "R"))
     )
@@ -102,7 +103,7 @@ def completion(call, passed):
 
 
 def by_name(call, passed):
-    """Of the few calls that are known by their names; None: of another one."""
+    """Returns the statements for the few calls that are treated by their names; None for others."""
     name = short(call)
     if name in ("Init", "Init_thread"):
         return [f"  return visit.begun({passed});"]
@@ -129,7 +130,7 @@ def by_name(call, passed):
 
 
 def made_of(call):
-    """The call, with what it makes of a communicator."""
+    """Returns the call, with code that reports the communicator that it makes."""
     comm, copies = argument(call, "new_comm"), "dup" in call["name"]
     if not comm or not (copies or call["class"] == "comm_new"):
         return with_origin(call)
@@ -163,13 +164,14 @@ def body(call):
     if request:
         return [*buffers(call), f"  return visit.started(nullptr, {request}, {passed});"]
     if argument(call, "new_win"):
-        # Memory that is registered must be open to the system.
+        # The kernel must be able to access memory that is registered with the network, so that it
+        # must not be guarded.
         return ["  visit.unknown_memory();", f"  return visit.window_made({passed});"]
     return [*buffers(call), f"  return {passed};"]
 
 
 def never_waits(call):
-    """Calls that return at once, whatever the other ranks do."""
+    """Returns whether the call returns at once, whatever the other ranks do."""
     name = short(call)
     if call["class"] == "nonblocking_poll":
         return not name.startswith(("File_", "R")) and not is_access(call)
@@ -180,7 +182,8 @@ def wrapper(call):
     name, given, passed = short(call), parameters(call), arguments(call)
     inside = ", ".join(filter(None, ["Visit& visit", given]))
     waits, inline = "", ""
-    if never_waits(call):  # a program may poll: few instructions
+    # a program may call it in a polling loop, so that few instructions are used
+    if never_waits(call):
         waits, inline = ", Waits::never", "[[gnu::always_inline]] inline "
     text = [
         f"{inline}static int {name}([[maybe_unused]] {inside}) {{",

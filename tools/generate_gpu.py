@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Writes include/weft_gpu_calls.h and src/gpu/generated/ from api/calls.json.
 
-Why: each non-blocking collective of the table has a form that is enqueued in a stream and one that
-is prepared; a table cannot forget one.
-"""
+Each non-blocking collective of the table has two forms: one is enqueued in a stream, and one is
+initialised for repeated use. A table cannot forget one of them."""
 
 import functools
 import re
@@ -54,7 +53,7 @@ extern "C" {
 
 
 def is_large(call):
-    """Of counts that are MPI_Count."""
+    """Returns whether the call's counts are of type MPI_Count."""
     return call["name"].endswith("_c")
 
 
@@ -63,7 +62,7 @@ def suffix(call):
 
 
 def enqueued(call):
-    """weft_iallreduce_enqueue: its name and parameters."""
+    """Returns the name and the parameters of a function such as weft_iallreduce_enqueue."""
     own = parameters(call).replace("MPI_Request* request", "weft_gpu_stream stream")
     name = f"weft_i{base_name(call).lower()}_enqueue{suffix(call)}"
     return f"{name}({own}, weft_gpu_request* request)"
@@ -79,7 +78,7 @@ def prepared_by_mpi(call):
 
 
 def of_arrays(call):
-    """C's way to say that a parameter is an array."""
+    """Returns the names of the array parameters. They are recognised by their type in C."""
     return [a["name"] for a in call["args"] if re.match(r"const \w+ \*$", a["type"])]
 
 
@@ -132,7 +131,7 @@ extern "C" {
     )
 
 
-# What a call's argument is in a Call.
+# The key is an argument's name, and the value the member of Call that holds it.
 MEMBERS = {
     "send_buffer": "c.sendbuf",
     "recv_buffer": "c.recvbuf",
@@ -280,7 +279,7 @@ CallId with_ints(Kind kind) {
 
 
 def every(calls):
-    """Those with ints first."""
+    """Returns the non-blocking collectives, with those whose counts are int first."""
     found = [call for call in calls if call["class"] == "nonblocking_collective"]
     return sorted(found, key=is_large)
 

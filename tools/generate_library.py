@@ -240,7 +240,8 @@ def library_steps_cc(calls, library):
     by_name = {call["name"]: call for call in calls}
 
     def cases(form):
-        """One case for each non-blocking call, by its blocking (form "") or own form ("I")."""
+        """Returns one case per non-blocking call. It calls the blocking form if `form` is "", and
+        the non-blocking one if it is "I"."""
         return lines(
             [c for c in calls if c["class"] == "nonblocking_collective"],
             lambda call: case(call, form),

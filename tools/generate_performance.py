@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Writes docs/performance.md and two pictures from the figures in docs/data/.
 
-Why data and not text: a figure stands in one place, with the machine, day, commit and command that
-it comes from, and the page cannot leave these out. `make generate` runs this; `--check` says
-whether the page and the pictures are those of the data.
-"""
+Each figure is stored once, as data, with its machine, day, commit and command, so that the page
+cannot leave these out. `make generate` runs this tool. `--check` tells whether the page and the
+pictures agree with the data."""
 
 from __future__ import annotations
 
@@ -36,7 +35,8 @@ No figure of a fast network, of a machine with several NUMA domains, or of a clu
 
 
 def read(path: Path):
-    """Figures keep the digits that they were written with: 0.40 is not 0.4."""
+    """Reads data. Figures keep the digits with which they were written: 0.40 does not become 0.4.
+    """
     return json.loads(path.read_text(), parse_float=Decimal)
 
 
@@ -63,7 +63,8 @@ def cell(value) -> str:
 
 
 def commit(measurement: dict) -> str:
-    """Figures taken before commits were kept name the one that brought them into the repository."""
+    """Returns the commit of a measurement. Older figures have none; for these it is the commit that
+    added them to the repository."""
     if "commit" in measurement:
         return f"commit `{measurement['commit']}`"
     return f"commit not recorded, figures entered in `{measurement['entered']}`"
@@ -123,7 +124,8 @@ def text(x: float, y: float, words: str, kind: str = "", end: bool = False) -> s
 
 
 def bars(rows: list[tuple[str, str, Decimal]]) -> tuple[list[str], int]:
-    """One bar a row: all of it is the time without Weft, the coloured part the time with it."""
+    """Returns one bar per row. The whole bar is the time without Weft, its coloured part the time
+    with it."""
     lines, y, last = [], TOP, ""
     for library, collective, ratio in rows:
         if library != last:
@@ -140,7 +142,7 @@ def bars(rows: list[tuple[str, str, Decimal]]) -> tuple[list[str], int]:
 
 
 def picture(title: str, rows: list[tuple[str, str, Decimal]], captions: list[str]) -> str:
-    """Bars with the title above and the captions below."""
+    """Returns an SVG of bars, with a title above and captions below."""
     lines, bottom = bars(rows)
     height = bottom + 22 * len(captions) + 18
     head = [

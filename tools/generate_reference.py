@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Writes docs/reference/, packaging/man/ and packaging/completion/ from the programs' own tables.
 
-Why: man page, completion and reference never differ from `--help`. What is written is checked in,
-so that an installation needs no Python for it; --check says whether it is up to date. The preloaded
-library has the names of variables from here, too (src/base/misspelt.h).
-Needs a built Weft: what `weft run` and `weft schedule` have, they say themselves.
-"""
+Man pages, completion and reference therefore never differ from `--help`. The written files are
+checked in, so that an installation needs no Python for them. --check tells whether they are up to
+date. The preloaded library gets its list of variables from here, too (src/base/misspelt.h). The
+tool needs a built Weft, since `weft run` and `weft schedule` print their own options."""
 
 from __future__ import annotations
 
@@ -22,13 +21,13 @@ from weft.cli import app  # noqa: E402
 
 
 def sources() -> list[Path]:
-    """What may read a variable."""
+    """Returns the source files that may read an environment variable."""
     trees = (("src", "*.cc"), ("python/weft", "*.py"), ("cmake", "*.in"))
     return sorted(path for folder, names in trees for path in (ROOT / folder).rglob(names))
 
 
 def rule_tables(command: Path) -> dict[str, str]:
-    """For a small and a large job: its ranks, and the selector's own tables."""
+    """Returns the selector's own tables for a small and a large job, by the number of ranks."""
     jobs = (("4", "2"), ("64", "16"))
     return {
         f"{ranks} ranks": commands.said(
@@ -39,7 +38,7 @@ def rule_tables(command: Path) -> dict[str, str]:
 
 
 def documents(binaries: Path) -> dict[Path, str]:
-    """Each file and what is to be in it."""
+    """Returns the text of each file."""
     run = commands.asked(binaries / "weft", "run", "--help=json")
     schedule = commands.asked(binaries / "weft-schedule", "--help-json")
     everything = commands.all_commands(app, run, schedule)

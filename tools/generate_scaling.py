@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Writes docs/kernels/scaling.md and its picture from docs/data/scaling.json; `--measure` makes
-that file anew: strong and weak scaling of kernels between nodes of the lab.
+"""Writes docs/kernels/scaling.md and its picture from docs/data/scaling.json.
+
+With `--measure` it measures that data anew: strong and weak scaling of kernels between nodes of the
+lab.
 
   tools/generate_scaling.py [--check]
   tools/generate_scaling.py --measure --machine NAME [--rounds 3] [--mpi mpich] [--remark TEXT]
 
-Strong: the same problem on 1, 2 and 4 ranks, as speed against the blocking program on one. Weak: a
-problem that grows with the ranks, as the share of one rank's speed that each keeps. Each round runs
-every case once, and ratios are made within a round, so that a machine that gets slower meanwhile
-changes them little. What was not measured yet is not on the page. `make generate` draws only. NAME
-is one of docs/data/machines.json.
-"""
+Strong scaling solves the same problem on 1, 2 and 4 ranks, and shows the speedup over the blocking
+program on one rank. Weak scaling solves a problem that grows with the ranks, and shows which share
+of one rank's speed each keeps. Each round runs every case once, and ratios are formed within a
+round, so that a machine that becomes slower changes them little. The page has only what was
+measured. `make generate` only writes the page. NAME is one of docs/data/machines.json."""
 
 from __future__ import annotations
 
@@ -31,9 +32,10 @@ PICTURE = ROOT / "docs/images/scaling.svg"
 
 RANKS = (1, 2, 4)
 RATE = "200mbit"
-# Whose steps take one rank about 1, 2 and 4 times as long: its grid has powers of two.
+# With these truncations a step takes one rank about 1, 2 and 4 times as long. The grid's sizes are
+# powers of two.
 TRUNCATIONS = {1: 85, 2: 86, 4: 142}
-# By program: the problem of so many ranks' work.
+# These are the options of each program for the work of so many ranks.
 PROBLEMS = {
     "stencil": lambda ranks: f"--grid {256 * ranks}x96x96 --steps 10",
     "fft3d": lambda ranks: f"--grid {48 * ranks}x64x64",
@@ -41,13 +43,15 @@ PROBLEMS = {
         f"--dimensions 240x240x240 --entries {1_000_000 * ranks} --rank 8 --iterations 2"
         " --exchange overlapped"
     ),
-    # Weak between the slabs, so that as many iterations are needed however many slabs there are.
+    # Coupling between the slabs of the ranks is weak, so that the number of iterations does not
+    # depend on the number of slabs.
     "pipecg": lambda ranks: (
         f"--grid 72x72x{64 * ranks} --coefficients anisotropic --contrast 100 --tolerance 1e-2"
     ),
     "atmosphere": lambda ranks: f"--truncation {TRUNCATIONS[ranks]} --steps 1",
 }
-# What the lab's links are besides, and what the page says of them and of the problem.
+# These are further settings of the lab's links. The page explains them, and the problems, by the
+# notes below.
 LINKS = {"pipecg": "delay=1ms", "atmosphere": "burst=64kb"}
 NOTES = {
     "pipecg": "the links are 1 ms late (`delay=1ms`)",
@@ -55,7 +59,7 @@ NOTES = {
     f" and 4 ranks truncations {', '.join(map(str, TRUNCATIONS.values()))}, whose steps take one"
     " rank about 1, 2 and 4 times as long",
 }
-STRONG_SIZE = 2  # the strong problem is the weak one of so many ranks
+STRONG_SIZE = 2  # the strong problem is the weak one for this number of ranks
 REPETITIONS = 5
 WAYS = ("blocking", "overlapped")
 MODES = {
@@ -64,7 +68,7 @@ MODES = {
 }
 
 
-# ---- Measuring --------------------------------------------------------------------------------
+# ---- Measurements -----------------------------------------------------------------------------
 
 
 def cases() -> list[tuple[str, str, int]]:
@@ -76,7 +80,8 @@ def problem(name: str, mode: str, ranks: int) -> str:
 
 
 def take(name: str, mode: str, ranks: int, mpi: str) -> tuple[str, dict[str, float]]:
-    """The library, and milliseconds: blocking, and overlapped with engine auto."""
+    """Returns the name of the MPI library, and the times in ms: blocking, and overlapped with
+    engine auto."""
     from weft.bench import kernel_runs
 
     words = f"{problem(name, mode, ranks)} --repetitions {REPETITIONS}"
@@ -116,16 +121,16 @@ def measure(machine: str, rounds: int, mpi: str, remark: str) -> dict:
     }
 
 
-# ---- What the times say -----------------------------------------------------------------------
+# ---- Evaluation -------------------------------------------------------------------------------
 
 
 def ratios(times: dict, way: str, ranks: int) -> list[float]:
-    """One per round. Times: by ranks and way, of a mode of one kernel."""
+    """Returns one ratio per round. `times`: those of one kernel in one mode, by ranks and way."""
     return [one / here for one, here in zip(times["1"]["blocking"], times[str(ranks)][way])]
 
 
 def figure(times: dict, way: str, ranks: int) -> tuple[float, float, float]:
-    """Median, least and most of all rounds."""
+    """Returns the median, least and greatest ratio of all rounds."""
     every = ratios(times, way, ranks)
     return median(every), min(every), max(every)
 
@@ -149,7 +154,7 @@ LINES = """
 
 
 def panel(times: dict, mode: str, x: float, y: float, cores: int) -> list[str]:
-    """Speed over the ranks, which double from mark to mark."""
+    """Draws the speed over the number of ranks, which doubles from tick to tick."""
     most = float(RANKS[-1]) if mode == "strong" else 1.25
 
     def across(ranks: int) -> float:

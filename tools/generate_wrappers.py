@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes src/interpose/generated/ from api/calls.json: what the application calls."""
+"""Writes src/interpose/generated/ from api/calls.json: the functions that the application calls."""
 
 import functools
 import sys
@@ -26,10 +26,10 @@ from call_table import (
 
 OUT = ROOT / "src" / "interpose" / "generated"
 notice = functools.partial(NOTICE.format, script="generate_wrappers.py")
-# Calls whose non-blocking form is not named after them.
+# The non-blocking form of these calls has another name than MPI_I with the call's own.
 TESTS = {"Win_wait": "MPI_Win_test"}
-# The ranks of a collective call without such a form first wait for each other. This is the function
-# by which they do, for each kind of object on which the call is made.
+# If a collective call has no non-blocking form, its ranks first wait for each other. This is the
+# function by which they do so, for each kind of object on which the call is made.
 JOINED_BY = {
     "comm": "join_collective",
     "file": "join_collective_of_file",
@@ -48,7 +48,8 @@ def counted(call):
 
 
 def offered(call, offer):
-    """What a collective does first, in so few instructions that a short one does not feel them."""
+    """Returns the first statements of a collective's wrapper. They take so few instructions that
+    they hardly delay a short call."""
     arrays = "true" if has_arrays(call) else "false"
     next_call = f"bound(next_calls.{short(call)}, CallId::{short(call)})"
     return [
@@ -81,7 +82,8 @@ def persistent_body(call):
 
 
 def nonblocking_form(call, calls):
-    """The call that does the same without blocking (MPI_Recv: MPI_Irecv); None if there is none."""
+    """Returns the call that does the same without blocking, such as MPI_Irecv for MPI_Recv; None if
+    there is none."""
     name = short(call)
     form = calls.get(TESTS.get(name, f"MPI_I{name[0].lower()}{name[1:]}"))
     if not form or form.get("absent") != call.get("absent"):
@@ -94,8 +96,9 @@ def nonblocking_form(call, calls):
 
 
 def joining(call):
-    """Before a collective call that has no non-blocking form."""
-    if call["name"] == "MPI_Intercomm_create":  # waits for ranks beyond its communicator, too
+    """Returns the statements before a collective call that has no non-blocking form."""
+    # this call also waits for ranks outside of its communicator
+    if call["name"] == "MPI_Intercomm_create":
         return [f"  after_deferred({argument(call, 'comm')});"]
     if not call.get("collective"):
         return []
@@ -105,7 +108,7 @@ def joining(call):
 
 
 def passed_on(call):
-    """The call itself; a file or window that it makes or ends is noted."""
+    """Returns the call of the MPI library. A file or window that it makes or frees is recorded."""
     made = {"new_file": "opened_file", "new_win": "opened_window"}
     for role, noted in made.items():
         if handle := argument(call, role):
@@ -131,7 +134,7 @@ def passed_on(call):
 
 
 def ends(call):
-    """What of a window's is over with the call."""
+    """Returns the statement that ends the epoch on a window that the call completes."""
     if "ends" not in call:
         return []
     which = ", ".join(filter(None, [argument(call, "win"), argument(call, "target")]))
@@ -139,7 +142,7 @@ def ends(call):
 
 
 def uses(call):
-    """How the rank synchronises on a window with the call."""
+    """Returns the statement that records how the rank synchronises on a window."""
     return [f"  window_used(win, WindowUse::{call['uses']});"] if "uses" in call else []
 
 
@@ -179,7 +182,8 @@ def comm_new_body(call):
 
 
 def followed(call, follow):
-    """What is passed on, and followed by Weft where it moves much."""
+    """Returns the statements that pass the call on, and let Weft progress its transfer if that is
+    large."""
     moved, passed = moves(call), f"next({arguments(call)})"
     if not moved:
         return [f"  return {passed};"]
@@ -199,7 +203,7 @@ def followed(call, follow):
 
 
 def polled(call):
-    """What brings Weft's operations forward, and is passed on."""
+    """Returns the statements that progress Weft's operations and pass the call on."""
     request, flag = argument(call, "request_out"), argument(call, "flag")
     if "ends" in call:
         over = [f"  if (code == MPI_SUCCESS && *{flag})", f"  {ends(call)[0]}"]
@@ -234,12 +238,12 @@ def body(call, calls):
 
 
 def asked_caller(call):
-    """The parameter by which special::X is told what address has called; of most calls none."""
+    """Returns the parameter that tells special::X the caller's address; None for most calls."""
     return "const void* from" if call.get("asks_caller") else None
 
 
 def straight_on(call, form):
-    """The call itself, before anything else, where that is enough."""
+    """Returns statements that pass the call directly to the library if nothing else is needed."""
     when = passes_through(call)
     known = []
     if is_known_again(call):
@@ -253,7 +257,8 @@ def straight_on(call, form):
 
 
 def entered_as_known(call):
-    """What the wrapper has found, and the passthrough of a call that is left to the library."""
+    """Returns the statements that take over what the wrapper has found, and pass a call on that is
+    left to the library."""
     found = [
         "  const CachedCall* const known = cached_calls.found;",
         "  const void* const caller = cached_calls.profiled_by;",
@@ -269,7 +274,8 @@ def entered_as_known(call):
 
 
 def when_nested(call):
-    """When a call from inside MPI goes passthrough on to the library."""
+    """Returns the condition under which a call from inside MPI is passed directly to the library.
+    """
     if call["class"] != "completion":
         return "nested"
     count = argument(call, "request_count") or "1"
@@ -281,14 +287,15 @@ def when_nested(call):
 def wrapper(call, calls):
     name, passed = short(call), arguments(call)
     slot = f"bound(next_calls.{name}, CallId::{name})"
-    # Weft itself provides persistent collectives where the library has none.
+    # Weft itself provides persistent collectives if the library has none.
     if call["class"] == "persistent_collective":
         slot = f"bound_or_null(next_calls.{name})"
     offers = {
         "blocking_collective": blocking_offer,
         "nonblocking_collective": nonblocking_offer,
     }
-    # A call that was offered to Weft comes from outside MPI. Here the library carries it out.
+    # A call that was offered to Weft comes from outside of MPI. At this point it is left to the
+    # library.
     offered_before = call["class"] in offers
     first = "const Started& started" if offered_before else "bool nested"
     if call["class"] == "blocking_collective":
@@ -310,8 +317,8 @@ def wrapper(call, calls):
     passthrough = passes_through(call) is not None
     known = is_known_again(call)
     if passthrough:
-        # It stands apart, so that a call that is passed through saves no register. Where a call has
-        # little time, it has the same parameters, so that none is moved.
+        # This part is a separate function, so that a call that is passed on saves no registers. If
+        # a call must be fast, the function has the same parameters, so that none is moved.
         taken = parameters(call) if known else f"{parameters(call)}, const void* caller"
         found = entered_as_known(call) if known else []
         head = f"[[gnu::noinline]] static {call['return']} {name}_entered({taken}) {{"
@@ -330,7 +337,7 @@ def wrapper(call, calls):
     return "\n".join(wrap(line, 4 if line[0] in "sW[" else 6) for line in text) + "\n"
 
 
-# The files ------------------------------------------------------------------------------------
+# Generated files ------------------------------------------------------------------------------
 
 
 def bodies_h(calls, library):

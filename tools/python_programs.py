@@ -1,10 +1,9 @@
 """Python programs that call MPI by mpi4py, at the versions that were measured.
 
-Each is a library of others, and does here what its users do with it: tools/drivers/ has the
-scripts, which prepare input, call the library, and print what it has computed. They come from
-Python's registry into an environment of their own below .deps/real-programs, and run under the
-embedded MPICH. PyTorch is Debian's, and Heat runs under Debian's Open MPI.
-"""
+Each is a library of other authors, used as by its own users. The scripts in tools/drivers/ prepare
+the input, call the library, and print what it has computed. The libraries come from Python's
+registry into an environment below .deps/real-programs, and run under the embedded MPICH. PyTorch is
+Debian's, and Heat runs under Debian's Open MPI."""
 
 from __future__ import annotations
 
@@ -27,11 +26,12 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NU
 
 @dataclass(frozen=True)
 class PythonProgram(Program):
-    """Its driver prints `result NAME VALUE` and `seconds VALUE`."""
+    """A Python program whose script prints `result NAME VALUE` and `seconds VALUE`."""
 
     driver: str = ""
     requirements: tuple[str, ...] = ()
-    built: tuple[str, ...] = ()  # of source, by what the requirements have brought
+    # requirements that are built from source, with the other requirements installed
+    built: tuple[str, ...] = ()
     arguments: tuple[object, ...] = ()
     short_arguments: tuple[object, ...] = ()
 
@@ -45,7 +45,7 @@ class PythonProgram(Program):
         self.stamp.touch()
 
     def building(self) -> dict[str, str]:
-        """What the build needs on top of the usual environment."""
+        """Returns the variables that the build needs in addition."""
         return {}
 
     def run(self, *words: object, environment: dict[str, str] | None = None) -> None:
@@ -81,10 +81,12 @@ class PythonProgram(Program):
 
 
 class Torch(PythonProgram):
-    """Runs with Debian's PyTorch, since the registry's weighs some gigabytes."""
+    """A program that runs with Debian's PyTorch, since the one in Python's registry has several
+    gigabytes."""
 
     def with_torch(self, *modules: Path, first: Sequence[Path] = ()) -> dict[str, str]:
-        """modules, first: further folders of modules, and of libraries that precede Debian's."""
+        """Returns the environment with Debian's PyTorch. `modules` has further folders of modules,
+        and `first` folders of libraries that precede Debian's."""
         found = debian_open_mpi.environment(PLACE, *first)
         libraries = [found.get("LD_LIBRARY_PATH"), str(PLACE / "usr/lib")]
         paths = [*modules, PLACE / "usr/lib/python3/dist-packages"]
@@ -95,7 +97,7 @@ class Torch(PythonProgram):
 
 
 class Heat(Torch):
-    """Its wheel alone, since what it needs is Debian's."""
+    """Heat, installed without its dependencies, which are Debian's packages."""
 
     def fetch(self, source: Path | None = None) -> None:
         Program.fetch(self, source)
@@ -116,7 +118,7 @@ class Heat(Torch):
 
 
 class Horovod(Torch):
-    """Built of its source, for PyTorch and MPI alone."""
+    """Horovod, built from source for PyTorch and MPI only."""
 
     PARTS = ("MPI", "PYTORCH"), ("GLOO", "TENSORFLOW", "MXNET", "NVTX")
 
@@ -126,7 +128,8 @@ class Horovod(Torch):
         super().fetch(source)
 
     def environment(self) -> dict[str, str]:
-        # Debian's libfabric may be too old for the embedded MPICH, which brings its own.
+        # Debian's libfabric may be too old for the embedded MPICH, so that the one in MPICH's
+        # prefix comes first.
         prefix = self.mpi().prefix
         return self.with_torch(first=[prefix / "lib/mpich", prefix / "lib"]) | ONE_THREAD
 

@@ -1,1 +1,2 @@
-"""Parts of tools/device-check. Standard library only: its machine may have no package registry."""
+"""Parts of tools/device-check. They need only Python's standard library, since the machine that
+runs them may have no package registry."""

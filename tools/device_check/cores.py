@@ -1,4 +1,4 @@
-"""Many cores: what collectives, engines, kernels and placements of threads cost there."""
+"""Measures on many cores: the costs of collectives, engines, kernels and placements of threads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from device_check import programs
 
 JOB_S = 30
 REPETITIONS = 7
-STEPS = 500  # auto tries at first
+STEPS = 500  # enough steps for engine auto, which tries variants at first
 LEARNT_ROUNDS, KERNEL_ROUNDS, KERNEL_REPETITIONS = 3, 3, 5
 ENGINES = "native,function,thread,tcc,assist"
 FORMS, LENGTHS = "blocking,nonblocking,persistent", "8,4KiB,64KiB,1MiB"
@@ -27,7 +27,7 @@ COLLECTIVES = (("allreduce", "1MiB"), ("bcast", "1MiB"), ("alltoall", "64KiB"), 
 
 
 def preloaded(engine: str, **variables: str) -> dict[str, str]:
-    """Variables of ranks under Weft; of none: engine is empty."""
+    """Returns the variables of ranks under Weft; none if `engine` is empty."""
     library = str(programs.BUILD / "lib" / "libweft-mpich.so")
     return {"LD_PRELOAD": library, "WEFT_ENGINE": engine, **variables} if engine else {}
 
@@ -35,7 +35,8 @@ def preloaded(engine: str, **variables: str) -> dict[str, str]:
 def output_of(
     ranks: int, program: str, options: Sequence[object], variables: dict[str, str]
 ) -> str | None:
-    """Returns the output of a job with each rank on a core of its own; None if it did not run."""
+    """Returns the output of a job with each rank on its own core; None if it failed or took too
+    long."""
     command = [programs.MPICH / "bin" / "mpiexec", "-n", ranks, "-bind-to", "core"]
     command += [word for name, value in variables.items() for word in ("-genv", name, value)]
     words = [str(word) for word in [*command, programs.BUILD / "bin" / "mpich" / program, *options]]
@@ -51,7 +52,7 @@ def output_of(
 def found_by(
     ranks: int, program: str, options: Sequence[object], variables: dict[str, str]
 ) -> dict:
-    """Returns the data that such a job writes with --json; empty if it did not run."""
+    """Returns the data that a job writes with --json; an empty dictionary if it did not run."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "found.json"
         if output_of(ranks, program, [*options, "--json", path], variables) is None:
@@ -60,8 +61,10 @@ def found_by(
 
 
 def in_memory(ranks: int, engine: str, algorithm: str = "") -> dict[tuple[str, str], float]:
-    """Time of an allreduce by form and bytes, in microseconds; empty: it did not run. engine: of
-    Weft's, which carries out blocking ones, too; auto decides that; empty: without Weft."""
+    """Returns the time of an allreduce in us by form and bytes; empty if the job did not run.
+
+    `engine` is Weft's, and also carries out blocking calls, about which engine auto decides itself.
+    If it is empty, the job runs without Weft."""
     settings = preloaded(engine)
     if engine and engine != "auto":
         settings["WEFT_BLOCKING"] = "1"
@@ -91,8 +94,8 @@ def show_in_memory(cores: int, end: float) -> None:
 
 
 def show_levels(cores: int, end: float) -> None:
-    """Flat and in two levels, where the node has several NUMA domains; ranks fill one after the
-    other, so that as many as there are cores are in all of them."""
+    """Compares allreduce in one and in two levels if the node has several NUMA domains. Ranks fill
+    one domain after the other, so that as many ranks as cores use all of them."""
     domains = Path("/sys/devices/system/node/online").read_text().strip()
     if not set(domains) & set("-,"):
         print("one NUMA domain: nothing to compare in two levels")
@@ -112,13 +115,14 @@ def show_levels(cores: int, end: float) -> None:
             )
 
 
-# ---- Engines, placements, split trees, compacted threads ----------------------------------------
+# ---- Engines, placements, split trees, several threads on a core -------------------------------
 
 
 @dataclass
 class Row:
-    """A measurement: the total of computation and collective divided by native's, by engine; for
-    kernels, each variant's time divided by that of the blocking one without Weft."""
+    """A measurement: for each engine, the total time of computation and collective divided by
+    native's. For kernels it is each variant's time divided by that of the blocking one without
+    Weft."""
 
     group: str
     collective: str
@@ -126,11 +130,11 @@ class Row:
     ranks: int
     words: str  # difference between the rows of a group
     native_us: float = 0
-    of_native: dict[str, float] = field(default_factory=dict)  # empty: it did not run
+    of_native: dict[str, float] = field(default_factory=dict)  # empty if the job did not run
 
 
 def overlap(row: Row, engines: str, **variables: str) -> Row:
-    """All of these engines in one job."""
+    """Measures all of these engines in one job, and returns the row with its figures."""
     options = ["--collective", row.collective, "--bytes", row.size]
     options += ["--engines", engines, "--repetitions", REPETITIONS]
     found = found_by(row.ranks, "overlap", options, preloaded("auto", **variables))
@@ -148,16 +152,16 @@ def engines_of(cores: int) -> Iterator[Row]:
 
 
 def steps(row: Row, engine: str, *options: object) -> list[float]:
-    """Returns the output of bench/steps: seconds, microseconds per step, nanoseconds per
-    iteration."""
+    """Returns the output of bench/steps: seconds, microseconds per step, nanoseconds per iteration.
+    """
     call = ["--collective", row.collective, "--bytes", row.size, *options]
     settings = preloaded(engine, WEFT_PLAN_CACHE="none")
     return [float(word) for word in (output_of(row.ranks, "steps", call, settings) or "").split()]
 
 
 def learnt_of(cores: int) -> Iterator[Row]:
-    """Measures learning in jobs of its own, in turn, each with the same steps: beside a computation
-    as long as the collective. The time in which auto tries variants counts."""
+    """Measures learning in separate jobs that alternate, each with the same steps. They overlap
+    with a computation as long as the collective. The time in which auto tries variants counts."""
     for ranks in sorted({n for n in (4, 8, 16) if n <= cores} | {max(2, cores - 2)}):
         for collective, size in COLLECTIVES:
             row = Row("learnt", collective, size, ranks, f"{STEPS} steps")
@@ -181,8 +185,8 @@ def learnt_of(cores: int) -> Iterator[Row]:
 
 
 def kernel(name: str, ranks: int, engine: str) -> dict[str, float]:
-    """Median of a step's time by variant, in microseconds; empty: it did not run. engine: of
-    Weft's; empty: without Weft."""
+    """Returns the median time of a step in us by variant; empty if the job did not run. `engine` is
+    Weft's; if it is empty, the job runs without Weft."""
     options = [*programs.KERNELS[name].split(), "--repetitions", KERNEL_REPETITIONS]
     options += ["--engines", engine or "native"]
     found = found_by(ranks, name, options, preloaded(engine))
@@ -191,8 +195,9 @@ def kernel(name: str, ranks: int, engine: str) -> dict[str, float]:
 
 
 def kernels_of(cores: int) -> Iterator[Row]:
-    """Whole kernels, each job with all of its variants: under Weft over the blocking one without
-    Weft, so that a variant's gain and what Weft itself costs are both seen."""
+    """Measures whole kernels, each job with all of its variants. Times under Weft are divided by
+    that of the blocking variant without Weft, which shows both a variant's gain and the cost of
+    Weft itself."""
     for ranks in sorted({n for n in (8, 16) if n <= cores} | {max(2, cores - 2)}):
         for name in programs.KERNELS:
             jobs: dict[str, list[dict[str, float]]] = {"": [], "auto": [], "thread": []}
@@ -212,12 +217,14 @@ def kernels_of(cores: int) -> Iterator[Row]:
 
 
 def messages(**variables: str) -> dict[str, str]:
-    """The papers' algorithms go by messages, inside a node, too."""
+    """Returns settings for algorithms by messages, since those of the papers use messages inside a
+    node, too."""
     return {"WEFT_TRANSPORT": "mpi", **variables}
 
 
 def placements_of(cores: int) -> Iterator[Row]:
-    """Findings: numa is slower than bind along a chain, and odd-even half as slow as numa."""
+    """Measures placements. According to the papers numa is slower than bind along a chain, and
+    odd-even takes half the time of numa."""
     for ranks in sorted({cores // 2, 3 * cores // 4, cores - 2, cores - 1} & set(range(2, cores))):
         for placement in ("bind", "numa", "odd-even", "pack:2", "pack:4"):
             per_core = int(placement.partition(":")[2] or ranks)
@@ -236,7 +243,8 @@ def best_split(cores: int, ranks: int, collective: str) -> str:
 
 
 def splits_of(cores: int) -> Iterator[Row]:
-    """Findings: with few communication cores a split pays, and the best S grows with the ranks."""
+    """Measures split trees. According to the papers a split pays with few communication cores, and
+    the best S grows with the number of ranks."""
     for collective in ("bcast", "reduce"):
         for ranks in range(max(2, cores // 2), cores):
             said = best_split(cores, ranks, collective)
@@ -252,8 +260,9 @@ def splits_of(cores: int) -> Iterator[Row]:
 
 
 def compaction_of(cores: int) -> Iterator[Row]:
-    """Findings: K threads on a core are switched whether they have work or not. Here they wait for
-    each other (baton), or one of them works for all (agent)."""
+    """Measures several threads on a core. According to the papers K threads on a core are switched
+    whether they have work or not. Here they wait for each other (baton), or one of them works for
+    all (agent)."""
     for per_core in (1, 2, 4):
         ranks = next((n for n in range(cores, 1, -1) if n + ceil(n / per_core) <= cores), 0)
         for size in ("16", "1MiB") if ranks else ():
@@ -281,7 +290,7 @@ HEADINGS = {"kernels": "times over the blocking kernel's without Weft"}
 
 
 def show(group: str, cores: int, end: float) -> list[Row]:
-    """The rows that were measured before the time was up."""
+    """Prints a group's rows, and returns those that were measured before the time was over."""
     print(f"--- {group}: {HEADINGS.get(group, HEADING)}, {cores} cores")
     rows: list[Row] = []
     measured = GROUPS[group](cores)

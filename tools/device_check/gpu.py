@@ -1,4 +1,4 @@
-"""Collectives in streams on a GPU: first whether they are right, then how fast they are."""
+"""Checks that collectives in streams on a GPU are right, and then measures how fast they are."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STACKS = "thread apply all backtrace 12"  # a debugger's command
 
 @dataclass
 class Part:
-    """One job on a GPU. lacks: what it would need and this machine has not."""
+    """One job on a GPU. `lacks` names a requirement that this machine does not meet."""
 
     what: str
     ranks: int
@@ -39,16 +39,17 @@ class Part:
 
     @property
     def program(self) -> str:
-        """Of ours, among what launches it and its options."""
+        """Returns the name of Weft's program in the command, which also has a launcher and options.
+        """
         return next((word.name for word in self.command if isinstance(word, Path)), "")
 
     def missed(self) -> str:
-        """The limits that it says it has missed."""
+        """Returns text about the limits that the job reports as missed."""
         missed = len(re.findall(r"\bmissed\b", self.output))
         return f"; limits missed: {missed}" if missed else ""
 
     def fastest(self) -> str:
-        """Of the stencil's methods, where there are several."""
+        """Returns text about the fastest of the stencil's methods if there are several."""
         found = re.findall(r"^(\w+) +(\d+\.\d\d) \[", self.output, re.MULTILINE)
         times = {method: float(time) for method, time in found}
         return f"; fastest: {min(times, key=times.__getitem__)}" if len(times) > 1 else ""
@@ -58,12 +59,14 @@ class Part:
 
 
 def limit_of(left_s: float) -> float:
-    """So that jobs that hang leave time for the others."""
+    """Returns the time limit of a job in seconds. It is a part of the remaining time, so that
+    hanging jobs leave time for others."""
     return min(GPU_JOB_S, left_s / 4)
 
 
 def end_group(job: subprocess.Popen) -> None:
-    """The launcher first, which ends its ranks."""
+    """Ends the job's process group. The launcher gets SIGTERM first, so that it can end its ranks.
+    """
     for signum in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(job.pid, signum)
@@ -73,7 +76,8 @@ def end_group(job: subprocess.Popen) -> None:
 
 
 def where_it_stands(program: str) -> str:
-    """The stacks of all threads of the processes of this name, as far as a debugger is here."""
+    """Returns the stacks of all threads in the processes of this name; an empty string without a
+    debugger."""
     debugger = shutil.which("gdb") or shutil.which("cuda-gdb")
     told = []
     for process in Path("/proc").glob("[0-9]*") if debugger else ():
@@ -90,7 +94,8 @@ def where_it_stands(program: str) -> str:
 
 
 def run_part(part: Part, limit_s: float) -> None:
-    """Into a file: ranks that outlive their launcher may keep a pipe open."""
+    """Runs a job with its output in a file, since ranks that outlive their launcher may keep a pipe
+    open."""
     print(f"--- {part.what}", flush=True)
     words = [programs.MPICH / "bin" / "mpiexec", "-n", part.ranks, *part.command]
     began = monotonic()
@@ -127,7 +132,7 @@ def run_parts(parts: Sequence[Part], end: float) -> None:
 
 
 def show_parts(parts: Sequence[Part]) -> int:
-    """How many have failed or had no time."""
+    """Prints a table of all jobs, and returns how many have failed or had no time."""
     width = max(len(part.what) for part in parts)
     print("\nwhat came of each")
     for part in parts:
@@ -140,7 +145,8 @@ def show_parts(parts: Sequence[Part]) -> int:
 
 @contextmanager
 def shared_device() -> Iterator[dict[str, str] | None]:
-    """Variables for processes that share a device at one time (MPS); None: it does not start."""
+    """Yields the variables for processes that share a device at the same time (MPS); None if MPS
+    does not start."""
     control = shutil.which("nvidia-cuda-mps-control")
     if not control:
         yield None
@@ -159,8 +165,8 @@ def shared_device() -> Iterator[dict[str, str] | None]:
 
 
 def gpu_parts(shared: dict[str, str] | None) -> list[Part]:
-    """shared: variables for ranks that share the device at one time. First what says whether
-    collectives are right, then what says how fast."""
+    """Returns the jobs: first those that check results, then those that measure. `shared` has the
+    variables for ranks that share the device at the same time."""
     streams, stencil, notify, allreduce, fft3d = (
         programs.BUILD / "bin" / "mpich" / name for name in programs.GPU_PROGRAMS
     )
@@ -176,7 +182,7 @@ def gpu_parts(shared: dict[str, str] | None) -> list[Part]:
 
     small = (stencil, "--order", 64, "--steps", 8, "--repetitions", 1, "--check")
     all_streams = (streams, "libcuda.so.1")
-    staged = (*all_streams, "by calls of MPI's")  # where kernels take turns
+    staged = (*all_streams, "by calls of MPI's")  # for ranks whose kernels take turns on the device
     right = [
         Part("every collective in streams", 3, staged),
         Part("the same under Weft", 3, (*loaded, *staged)),
@@ -214,7 +220,8 @@ def gpu_parts(shared: dict[str, str] | None) -> list[Part]:
 
 
 def launches_of_a_graph(stencil: Path, shared: dict[str, str] | None) -> Iterator[Part]:
-    """Each launch does two steps. Where ranks take turns on the device, each step takes one."""
+    """Yields jobs that launch a graph often. Each launch does two steps. If ranks take turns on the
+    device, each step needs one turn."""
     launches = 10_000 if shared is not None else 500
     options = ("--order", 128, "--steps", 2 * launches, "--repetitions", 1, "--check")
     how = "(MPS)" if shared is not None else "take turns"

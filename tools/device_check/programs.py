@@ -1,4 +1,5 @@
-"""What is measured: the programs, built here or carried along, and MPICH, which comes with them."""
+"""The programs that are measured, and MPICH. The programs are built here, or copied from another
+machine."""
 
 from __future__ import annotations
 
@@ -12,14 +13,14 @@ import tempfile
 from pathlib import Path
 from zipfile import ZipFile
 
-LIMIT_S = 540  # of a call
+LIMIT_S = 540  # time limit of one call in seconds
 ROOT = Path(__file__).resolve().parents[2]
 CARRIED, BUILT, BUILD = ROOT / ".device", ROOT / "build", ROOT / "build-device"
 CARRIED_PROGRAMS, SOURCES_MARK = CARRIED / "programs", CARRIED / "programs.sources"
 SOURCE_FOLDERS = ("api", "bench", "cmake", "include", "kernels", "src", "tests/device", "tests/mpi")
 MPICH = ROOT / ".mpi" / "mpich"
 PACKAGES = ("libhwloc-dev", "libhwloc15", "libcli11-dev", "nlohmann-json3-dev", "libgtest-dev")
-KERNELS = {  # of sizes that the ranks of one node share
+KERNELS = {  # sizes of problems that the ranks of one node share
     "stencil": "--grid 128x128x128",
     "pipecg": "--grid 100x100x100 --method pipelined --tolerance 1e-2",
     "fft3d": "--grid 128x128x128",
@@ -54,7 +55,8 @@ def prepare() -> None:
 
 
 def carry_programs() -> None:
-    """Those of build/, without what debuggers read."""
+    """Copies the programs of build/ without debug information into the folder that is taken to the
+    other machine."""
     call("cmake", "--build", BUILT, "--target", *CARRIED_TARGETS, stdout=subprocess.DEVNULL)
     programs = [BUILT / "bin" / "weft-cores"]
     names = (*GPU_PROGRAMS, *KERNELS, "overlap", "latency", "steps")
@@ -73,7 +75,7 @@ def carry_programs() -> None:
 
 
 def sources() -> str:
-    """Stands for all that programs are made of."""
+    """Returns a checksum of all sources from which the programs are built."""
     known = hashlib.sha256()
     for folder in SOURCE_FOLDERS:
         for path in sorted((ROOT / folder).rglob("*")):
@@ -83,8 +85,9 @@ def sources() -> str:
 
 
 def install_mpich() -> None:
-    """The wheel's files alone: what is in it finds its place by itself."""
-    whole = MPICH / ".installed"  # as tools/make-venv marks it
+    """Installs MPICH by unpacking its wheel, since the files in it need no further installation."""
+    # tools/make-venv creates the same file at the end of an installation
+    whole = MPICH / ".installed"
     if whole.exists():
         return
     wheels = list(CARRIED.glob("mpich-*.whl"))
@@ -102,7 +105,8 @@ def install_mpich() -> None:
 
 
 def carried_programs_run() -> bool:
-    """Whether they are of this source, and this machine has all that they are linked to."""
+    """Returns whether the copied programs were built from this source and find all their libraries
+    on this machine."""
     paths = [path for path in CARRIED_PROGRAMS.rglob("*") if path.is_file()]
     if paths and (not SOURCES_MARK.exists() or SOURCES_MARK.read_text() != sources()):
         print("the programs that were carried along are of another source")
@@ -116,7 +120,7 @@ def carried_programs_run() -> bool:
 
 
 def get_programs(*targets: str, tests: str = "OFF", limit_s: float | None = None) -> None:
-    """Those that were carried along, where these run."""
+    """Takes the copied programs if they run here, and builds them otherwise."""
     if carried_programs_run():
         shutil.copytree(CARRIED_PROGRAMS, BUILD, dirs_exist_ok=True)
     else:
@@ -134,7 +138,8 @@ def build(*targets: str, tests: str, limit_s: float | None) -> None:
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """Of mpiexec. --prepare unpacked what Weft needs; CUDA's libraries may be Python packages."""
+    """Returns the environment of mpiexec, in which programs find the libraries that --prepare
+    unpacked. CUDA's libraries may come from Python packages."""
     libraries = [MPICH / "lib", BUILD / "lib", CARRIED_PROGRAMS / "lib"]
     libraries.append(CARRIED / "usr" / "lib" / f"{platform.machine()}-linux-gnu")
     libraries += [path for place in sys.path for path in Path(place).glob("nvidia/*/lib")]

@@ -1,8 +1,7 @@
 """Makes a map of the sky from noisy samples, by the destriper of litebird_sim.
 
-map_sky.py NSIDE HOURS ITERATIONS. Each rank has some of the hours; the map of 12 NSIDE² pixels
-is summed over all ranks in each iteration of the conjugate gradients.
-"""
+map_sky.py NSIDE HOURS ITERATIONS. Each rank has some of the hours. The map of 12 NSIDE² pixels is
+summed over all ranks in each iteration of the conjugate gradients."""
 
 import sys
 import time
@@ -51,7 +50,7 @@ def map_sky(most: int):
     )
 
 
-map_sky(2)  # compiles
+map_sky(2)  # compiles the code that is measured below
 world.Barrier()
 began = time.perf_counter()
 found = map_sky(iterations)

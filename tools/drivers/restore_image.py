@@ -22,7 +22,8 @@ kernel /= kernel.sum()
 
 
 def frame(number: int):
-    """Half of the pixels, others in each frame."""
+    """Returns the operator of one frame: a blur, and a random half of the pixels, which differs in
+    each frame."""
     order = np.random.default_rng(number).permutation(pixels)
     blur = pylops.signalprocessing.Convolve2D((side, side), h=kernel, offset=(3, 3))
     return pylops.Restriction(pixels, np.sort(order[: pixels // 2])) * blur

@@ -27,7 +27,7 @@ class Network(chainer.Chain):
         return self.third(chainer.functions.relu(self.second(inner)))
 
 
-np.random.seed(1)  # Chainer draws the first weights from it
+np.random.seed(1)  # Chainer draws the initial weights from this generator
 communicator = chainermn.create_communicator("naive")
 model = chainer.links.Classifier(Network())
 optimizer = chainermn.create_multi_node_optimizer(chainer.optimizers.SGD(0.01), communicator)
@@ -42,7 +42,7 @@ def train() -> float:
     return float(model.loss.array)
 
 
-train()  # only sends the weights
+train()  # the first step only broadcasts the weights
 train()
 communicator.mpi_comm.Barrier()
 began = time.perf_counter()

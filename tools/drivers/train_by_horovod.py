@@ -1,8 +1,7 @@
 """Trains a network of three layers by Horovod, each rank on its own samples.
 
-train_by_horovod.py HIDDEN BATCH STEPS. While the backward pass goes on, Horovod's own thread joins
-gradients that are ready in one buffer, and sums it by one blocking MPI_Allreduce.
-"""
+train_by_horovod.py HIDDEN BATCH STEPS. During the backward pass Horovod's thread collects gradients
+that are ready in one buffer, and sums it by one blocking MPI_Allreduce."""
 
 import sys
 import time

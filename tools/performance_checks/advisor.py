@@ -1,6 +1,7 @@
-"""Whether the advisor is right, and what it costs: the first line of its advice and the interval
-that it names, beside programs that were changed; and the kernels' time with it.
-"""
+"""Checks whether the advisor is right, and measures its cost.
+
+The first line of its advice, and the interval that it names, are compared with programs that were
+changed. The cost is that of the kernels' time under the advisor."""
 
 from __future__ import annotations
 
@@ -19,10 +20,10 @@ from weft.trying.rounds import FASTER, UNDECIDED
 from .check import Figure
 from .jobs import WEFT, At, Where, in_turn, median, ratio
 
-PAIRS = 5  # of the program as it was and as it was changed
+PAIRS = 5  # pairs of runs, of the original and of the changed program
 UNDER_WEFT = (WEFT, "run", "--")
 
-# ---- The first line ---------------------------------------------------------------------------
+# ---- First line of the advice -----------------------------------------------------------------
 
 SOURCE = installation.ROOT / "tests/cli/programs/first_line.c"
 FREE, CHANGE, NONE = "without a change", "by a change", "none"
@@ -31,19 +32,21 @@ SAID = {
     "Weft may shorten it without a change": "left open",
     "a change of the program wins": CHANGE,
 }
-# Programs with their rounds, which take about 1 s, and their milliseconds of computation: on one
-# node, and in the lab. Some gain without a change, some by a change, and some not at all, and each
-# by so much that `weft try` can tell.
+# Each program has its number of rounds, which take about 1 s, and its milliseconds of computation,
+# on one node and in the lab. Some programs gain without a change, some by a change, and some not at
+# all. The differences are large enough for `weft try` to decide.
 PROGRAMS = (
     (("free", 8000, 0), ("room", 4000, 0.2), ("needed", 30, 40)),
     (("started", 20, 40), ("room", 20, 40), ("needed", 30, 40)),
 )
-KNOWN = 0.8  # of the programs: with fewer best choices nothing is told
+KNOWN = 0.8  # least share of programs whose best choice is known; with fewer there is no figure
 
 
 def best_choice(verdict: str, by_the_change: float) -> str | None:
-    """Weft without a change if weft try finds that faster; else the change if the changed program
-    with Weft is faster than what it was at best; else neither. None: weft try cannot decide."""
+    """Returns the best choice for a program; None if `weft try` cannot decide.
+
+    It is Weft without a change if `weft try` finds that faster. Otherwise it is the change, if the
+    changed program with Weft is faster than the original at its best. Otherwise it is neither."""
     if verdict == UNDECIDED:
         return None
     if verdict == FASTER:
@@ -69,7 +72,7 @@ def first_line(at: At) -> Iterator[Figure]:
 def is_right(
     at: At, where: Where, program: Path, kind: str, numbers: Sequence[float]
 ) -> bool | None:
-    """The first line says the best choice; None: that is not known."""
+    """Returns whether the first line names the best choice; None if that is not known."""
     launcher = at.launcher(where)
     was = [*launcher, program, kind, "as-it-was", *numbers]
     lines = at.command(*at.advising(), *was).splitlines()
@@ -94,10 +97,10 @@ def is_right(
     return said == best if best else None
 
 
-# ---- The interval -----------------------------------------------------------------------------
+# ---- Interval of the gain ---------------------------------------------------------------------
 
 INTERVAL_ROUNDS = 5
-# Programs, arguments, and steps of a job: on one node, and in the lab.
+# These are programs with their arguments, and the steps of a job on one node and in the lab.
 KERNELS = (
     ("iallreduce_kernel", "--elements 10000", (10_000, 300)),
     ("gemv_alltoall", "--order 4000 --bytes 5000000", (100, 30)),
@@ -106,18 +109,20 @@ KERNELS = (
 
 @dataclass(frozen=True)
 class Interval:
-    """Microseconds over the whole run."""
+    """The named interval and the measured gains, in us over the whole run."""
 
-    low: float  # of the gain by the change
+    low: float  # lower end of the gain by the change
     high: float
-    free_low: float  # of what Weft wins without a change; the changed program's calls have it, too
+    # lower end of the gain by Weft without a change; calls of the changed program have that, too
+    free_low: float
     free_high: float
-    won: list[float]  # pair by pair
-    run: float  # as it was
+    won: list[float]  # measured gain of each pair of runs
+    run: float  # run time of the original program
 
     @property
     def off(self) -> float:
-        """How far the interval and the pairs lie apart, as a part of the run; 0: they overlap."""
+        """Returns the distance between the interval and the measured gains as a share of the run
+        time; 0 if they overlap."""
         low, high = self.low + self.free_low, self.high + self.free_high
         return max(0.0, low - max(self.won), min(self.won) - high) / self.run
 
@@ -127,11 +132,13 @@ class Interval:
 
 
 def named_ends(sites: list[dict], program: str, steps: int) -> list[float]:
-    """Both ends of the gain, and of what Weft wins without a change, over all sites of the kernel
-    and the steps that are timed. Its harness (trials.h) calls MPI, too, and has other steps."""
+    """Returns both ends of the gain by the change, and of the gain by Weft without a change.
+
+    They are summed over all sites of the kernel and over the steps that are timed. The kernel's
+    harness (trials.h) calls MPI as well, and has further steps."""
     ends = [0.0] * 4
     for site in sites:
-        # The file is known where the kernels were built with lines.
+        # The file is known only if the kernels were built with debug information.
         if site["file"] and Path(site["file"]).name != f"{program}.cc":
             continue
         part = site["calls"] // steps * steps / site["calls"]
@@ -142,7 +149,8 @@ def named_ends(sites: list[dict], program: str, steps: int) -> list[float]:
 
 
 def run_us(at: At, front: Sequence, program: str, arguments: str, steps: int) -> float:
-    """All steps of a kernel behind `front`, each by its slowest rank."""
+    """Returns the time in us of all steps of a kernel behind the words of `front`, each step by its
+    slowest rank."""
     path = at.directory / "times.json"
     words = [*arguments.split(), "--repetitions", steps, "--json", path]
     at.command(*front, at.library.program(program), *words)
@@ -166,8 +174,8 @@ def interval(at: At, program: str, arguments: str, steps: int, where: Where) -> 
 
 
 def honesty(at: At) -> Iterator[Figure]:
-    """The gain that the advisor names with the calls replayed, beside what the changed program wins
-    with Weft: 20 runs."""
+    """Compares the gain that the advisor names after a replay with that of the changed program with
+    Weft, in 20 runs."""
     found = []
     for program, arguments, steps in KERNELS * (1 if at.short else INTERVAL_ROUNDS):
         for where, count in zip(at.places, steps, strict=True):
@@ -179,11 +187,11 @@ def honesty(at: At) -> Iterator[Figure]:
     yield Figure("it is narrow", sum(one.is_narrow for one in found) / len(found))
 
 
-# ---- The cost ---------------------------------------------------------------------------------
+# ---- Cost of the advisor ----------------------------------------------------------------------
 
 COST_ROUNDS = 7
-STEPS_US = 2.2e6  # of a job, about
-LEAST_US = 1e5  # in which steps are counted
+STEPS_US = 2.2e6  # approximate duration in us of a job's steps
+LEAST_US = 1e5  # least duration in us from which the number of steps is computed
 ADVISED = {
     "iallreduce_kernel": "--elements 10000",
     "gemv_alltoall": "--order 2000 --bytes 1000000",
@@ -196,7 +204,8 @@ ADVISED = {
 
 
 def enough_steps(time_of: Callable[[int], float]) -> int:
-    """So many that a job is long enough; time_of: a number of steps."""
+    """Returns a number of steps with which a job is long enough. `time_of` returns the time in us
+    of a number of steps."""
     steps = 3
     while (us := time_of(steps)) < LEAST_US:
         steps *= 20
@@ -204,8 +213,9 @@ def enough_steps(time_of: Callable[[int], float]) -> int:
 
 
 def slow_down(program: str, at: At) -> Iterator[Figure]:
-    """Alone and with `weft advise`. A job's time is that of its steps: what starting and ending it
-    takes is not in it. tools/real-programs --way advise measures programs of Debian's packages."""
+    """Measures kernels without and with `weft advise`. Only the time of the steps counts, without
+    the start and end of the job. tools/real-programs --way advise measures programs of Debian's
+    packages."""
     launch = at.launcher(at.where)
     arguments = f"{ADVISED[program]} --form blocking"
     steps = enough_steps(partial(run_us, at, launch, program, arguments))

@@ -1,5 +1,5 @@
-"""Engine auto beside the program alone: every call (bench/table), and whole programs, learning
-included (bench/steps)."""
+"""Compares engine auto with the program without Weft: single calls (bench/table), and whole
+programs including the time for learning (bench/steps)."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from weft.measurements import statistics
 from .check import Figure
 from .jobs import At, in_turn, median
 
-Point = tuple[str, str, int]  # call, form, bytes
+Point = tuple[str, str, int]  # name of the call, its form, and bytes
 
 WORSE = 1.03  # ratio of a point to the program alone
-SHORT_IN_LAB = 1024  # bytes, up to which the lab may be slower by as much as
+SHORT_IN_LAB = 1024  # up to these bytes calls in the lab may be slower by the following ratio
 WORSE_IN_LAB = 1.1
 RUNS, PAIRS = 3, 3
 SIZES, SHORT_SIZES = "8,64,1KiB,8KiB,64KiB,256KiB,1MiB,4MiB", "8,1KiB,64KiB,256KiB"
-FEW_SIZES, SHORT_FEW_SIZES = "8,1KiB,64KiB,1MiB,4MiB", "8,64KiB"  # where a call takes long
+FEW_SIZES, SHORT_FEW_SIZES = "8,1KiB,64KiB,1MiB,4MiB", "8,64KiB"  # sizes if a call takes long
 
 
 def calls_us(at: At, options: Sequence, weft: Sequence | None) -> dict[Point, float]:
-    """Medians of all points, in microseconds."""
+    """Returns the median time of each point in us."""
 
     def told_by(*more: str) -> dict[Point, float]:
         lines = map(str.split, at.job("table", [*options, *more], weft).splitlines())
@@ -31,22 +31,22 @@ def calls_us(at: At, options: Sequence, weft: Sequence | None) -> dict[Point, fl
 
     if at.mpi != "intelmpi":
         return told_by()
-    # Its persistent allgather ends by a segmentation fault (2021.18), without Weft, too.
+    # Intel MPI's persistent allgather causes a segmentation fault (2021.18), also without Weft.
     found = told_by("--forms", "blocking,nonblocking,point")
     others = {call for call, form, _ in found if form == "blocking"} - {"allgather"}
-    if at.where.ranks == 2:  # with three, others of them end the job
+    if at.where.ranks == 2:  # with three ranks, other persistent collectives fail as well
         found |= told_by("--forms", "persistent", "--calls", ",".join(sorted(others)))
     return found
 
 
 def run(at: At, slow: bool) -> dict[Point, float]:
-    """The ratio of each point's medians."""
+    """Returns the ratio of each point's medians, with Weft to without."""
     if slow:
         sizes, samples = SHORT_FEW_SIZES if at.short else FEW_SIZES, [2, "--least-calls", 1]
     else:
         sizes, samples = SHORT_SIZES if at.short else SIZES, [3 if at.short else 5]
     options = ["--bytes", sizes, "--samples", *samples]
-    plans = ["--plan-cache", at.directory / "plans"]  # is empty at first
+    plans = ["--plan-cache", at.directory / "plans"]  # the file does not exist at first
     ways = {
         "weft": partial(calls_us, at, options, plans),
         "alone": partial(calls_us, at, options, None),
@@ -59,8 +59,8 @@ def run(at: At, slow: bool) -> dict[Point, float]:
 
 
 def nothing(at: At) -> Iterator[Figure]:
-    """A run is several pairs of jobs with Weft and without; a point is worse where the ratio of its
-    medians is above the limit in every run."""
+    """Measures the cost of Weft if it gains nothing. A run has several pairs of jobs with Weft and
+    without. A point is worse if the ratio of its medians exceeds the limit in every run."""
     crowded = not (at.where.nodes or at.where.has_cores)
     if crowded and at.short:
         return
@@ -82,23 +82,28 @@ def nothing(at: At) -> Iterator[Figure]:
 
 
 COLLECTIVES = ("allreduce", "alltoall", "bcast", "allgather")
-GRID = ("8", "4KiB", "64KiB", "1MiB"), (0.1, 1.0)  # sizes, shares of communication
+# sizes, and computation as a share of the communication
+GRID = ("8", "4KiB", "64KiB", "1MiB"), (0.1, 1.0)
 SHORT_GRID = ("4KiB", "1MiB"), (1.0,)
-COMPARED_SIZES, COMPARED_SHARE = ("64KiB", "1MiB"), 1.0  # with single engines
+# sizes and share at which single engines are compared
+COMPARED_SIZES, COMPARED_SHARE = ("64KiB", "1MiB"), 1.0
 LEARNING_ROUNDS, LEAST_STEPS = 3, 60
-# Steps of the library's blocking call without computation; the first number if they take long.
+# These are numbers of steps with the library's blocking call and without computation. The first is
+# used if steps take longer than the given us.
 FEW_STEPS, MANY_STEPS, LONG_US = 20, 1000, 2000
 NOTHING = ("native", "blocking")
-Seconds = dict[str, list[float]]  # by what the program ran under
+Seconds = dict[str, list[float]]  # seconds of each round, by engine or way
 
 
 def steps(at: At, options: Sequence, weft: Sequence | None) -> list[float]:
-    """Seconds of all, microseconds of each; without computation nanoseconds of an iteration."""
+    """Returns the seconds of the whole program and the us of each step; without computation also
+    the ns of an iteration."""
     return [float(word) for word in at.job("steps", options, weft).split()]
 
 
 def measure(at: At, collective: str, size: str, share: float, engines: Sequence[str]) -> Seconds:
-    """Programs of 1000 calls or 5 s between nodes; on one node, where calls are short, of 1 s."""
+    """Measures programs of 1000 calls or 5 s between nodes. On one node, where calls are short,
+    they take 1 s."""
     most, seconds = (1000, 5.0) if at.where.nodes else (200_000, 1.0)
     call = ["--collective", collective, "--bytes", size]
     for count in (FEW_STEPS, MANY_STEPS):
@@ -124,14 +129,15 @@ def measure(at: At, collective: str, size: str, share: float, engines: Sequence[
 
 
 def of_best(seconds: Seconds, way: str, others: Sequence[str]) -> list[float]:
-    """In each round, of the best of the others' medians."""
+    """Returns the ratio of each round's time to the best of the other ways' medians."""
     best = min(median(seconds[other]) for other in others)
     return [one / best for one in seconds[way]]
 
 
 def learning(at: At) -> Iterator[Figure]:
-    """Beside the better of the library's own overlap and its blocking calls, and beside the best
-    single engine. Computation is a share of the library's blocking communication."""
+    """Measures engine auto including its learning. It is compared with the better of the library's
+    own overlap and its blocking calls, and with the best single engine. The computation is a share
+    of the library's blocking communication."""
     engines = ("function", "thread", "assist") if at.where.nodes else ("function", "thread")
     single, points = (*NOTHING, *engines), {}
     for case in product(COLLECTIVES, *(SHORT_GRID if at.short else GRID)):

@@ -1,4 +1,4 @@
-"""A performance check, which is one entry of table.py, and the verdict on the figures it finds."""
+"""A performance check, which is one entry of table.py, and the verdict on its figures."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ NO_LIMIT = "no limit"
 
 
 def holds(limit: str, figure: float) -> bool:
-    """limit: such as `≤ 5 ms` or `≥ 0.95`."""
+    """Returns whether a figure meets a limit such as `≤ 5 ms` or `≥ 0.95`."""
     sign, value, *_ = limit.split()
     return figure >= float(value) if sign == "≥" else figure <= float(value)
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A median with its interval, a number that was counted, or None: not known."""
+    """The result of a check: a median with its interval, a number that was counted, or None if it
+    is not known."""
 
-    quantity: str  # by which its check names the limit
+    quantity: str  # name of the quantity, by which the check has its limit
     value: Statistic | float | None
     of: str = ""
     note: str = ""
@@ -34,13 +35,14 @@ class Figure:
 
     @property
     def ends(self) -> tuple[float | None, ...]:
-        """The figure and the ends of its interval."""
+        """Returns the figure and the ends of its interval."""
         one = self.value
         return (one.median, one.low, one.high) if isinstance(one, Statistic) else (one,) * 3
 
     @property
     def verdict(self) -> str:
-        """It is met, or missed, if it is so on the whole interval."""
+        """Returns the verdict. A limit is met, or missed, only if the whole interval is on one side
+        of it."""
         if not self.limit:
             return NO_LIMIT
         if self.value is None or (isinstance(self.value, Statistic) and not self.value.is_certain):
@@ -62,7 +64,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Check:
-    """Several entries may share the name that --only takes."""
+    """A performance check. Several checks may share the name that --only selects."""
 
     name: str
     measures: str
@@ -70,10 +72,10 @@ class Check:
     function: Callable[[At], Iterator[Figure]]
     limits: Mapping[str, str]  # by quantity
     libraries: Sequence[str] = mpi_libraries.IMPLEMENTATIONS
-    together: bool = False  # one call of the function has all places
+    together: bool = False  # the function measures all places in one call
 
     def figures(self, session: Session) -> Iterator[Figure]:
-        """Under each MPI library in each place."""
+        """Yields the figures under each MPI library in each place."""
         places = [self.where] if self.together else [[one] for one in self.where]
         for mpi in [mpi for mpi in session.libraries if mpi in self.libraries]:
             for where in places:
@@ -82,7 +84,8 @@ class Check:
                         yield replace(one, at=str(at), limit=self.limits.get(one.quantity, ""))
 
     def figures_at(self, at: At) -> Iterator[Figure]:
-        """A job that fails leaves what has not been measured unknown."""
+        """Yields the figures in some places. If a job fails, the quantities that were not measured
+        are unknown."""
         missing = dict.fromkeys(self.limits)
         try:
             for figure in self.function(at):

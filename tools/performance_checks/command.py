@@ -52,7 +52,8 @@ def save(session: Session, figures: Sequence[Figure], path: Path) -> None:
 
 
 def main() -> int:
-    """Returns 0 if all that was measured is met, within the spread at least."""
+    """Runs the checks. Returns 0 if all measured figures meet their limits, or may meet them within
+    their spread."""
     arguments = parser().parse_args()
     checks = [check for check in CHECKS if fnmatch.fnmatch(check.name, arguments.only)]
     if not checks:
@@ -71,6 +72,6 @@ def main() -> int:
         for figure in (one for check in checks for one in check.figures(session)):
             figures.append(figure)
             print(figure, flush=True)
-    finally:  # what there is, is kept
+    finally:  # stores the figures so far, also after an error
         save(session, figures, arguments.json)
     return int(not figures or any(one.verdict in (MISSED, UNKNOWN) for one in figures))

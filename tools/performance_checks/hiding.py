@@ -1,8 +1,9 @@
-"""Collectives (bench/overlap) and the program's own messages (bench/messages) beside computation,
-and what Weft costs where there is nothing to hide: short calls, an idle thread, a program's start.
+"""Measures collectives (bench/overlap) and the program's own messages (bench/messages) overlapped
+with computation.
 
-All engines of a job of bench/overlap are interleaved: ratios are within a repetition.
-"""
+It also measures the cost of Weft if there is nothing to hide: of short calls, of an idle thread,
+and of a program's start. All engines of a job of bench/overlap are interleaved, and ratios are
+formed within a repetition."""
 
 from __future__ import annotations
 
@@ -22,14 +23,14 @@ from .jobs import WEFT, At, in_turn, median, ratio
 OWN = ("function", "thread", "tcc", "assist")
 ASYNC = {"MPICH_ASYNC_PROGRESS": "1", "MPIR_CVAR_ASYNC_PROGRESS": "1"}
 BATCHES, ROUNDS, STARTS = 31, 7, 200
-LONG, RATIO = 2 << 20, 1.3  # bytes of a message; computation to communication
+LONG, RATIO = 2 << 20, 1.3  # bytes of a message; ratio of computation to communication
 EXCHANGE_ROUNDS, MESSAGES, SHORT_MESSAGES, IDLE_S = 6, 7, 500, 10
 ONE_CORE_ROUNDS, ONE_CORE_REPETITIONS = 7, 20
 WAYS = {"weft": [], "alone": None}  # options of `weft run`
 THREAD = ["--engine", "thread"]
-# The thread waits as by default, polls, or sleeps in the library's own call.
+# The thread waits as by default, polls, or sleeps in a call of the library.
 WAITING = {"thread": THREAD, "yield": [*THREAD, "--backoff", "yield"], "tcc": ["--engine", "tcc"]}
-Samples = dict[str, list[float]]  # by engine
+Samples = dict[str, list[float]]  # times by engine
 
 
 def samples_of(data: dict, what: str) -> Samples:
@@ -37,7 +38,7 @@ def samples_of(data: dict, what: str) -> Samples:
 
 
 def interleaved(at: At, collective: str, size: str) -> tuple[dict, Samples, str]:
-    """The whole result, the times with computation, and the fastest of Weft's engines."""
+    """Returns the whole result, the times with computation, and the fastest of Weft's engines."""
     options = ["--collective", collective, "--bytes", size, "--repetitions", at.repetitions]
     options += ["--engines", ",".join(("native", *OWN, "auto"))]
     data = at.figures("overlap", options, ["--engine", "auto"])
@@ -46,7 +47,7 @@ def interleaved(at: At, collective: str, size: str) -> tuple[dict, Samples, str]
 
 
 def hidden(data: dict, total_us: Sequence[float]) -> statistics.Statistic:
-    """The share of the communication that does not make the program longer."""
+    """Returns the share of the communication that does not make the program longer."""
     communication, computation = data["communication_us"], data["computation_us"]["median"]
     least = min(communication, computation)
     return statistics.of([(communication + computation - us) / least for us in total_us])
@@ -66,7 +67,8 @@ def beside_computation(size: str, collectives: Sequence[str], at: At) -> Iterato
 
 
 def own_progress(at: At) -> Iterator[Figure]:
-    """MPICH's own progress threads do the same amount of work, without Weft."""
+    """Compares the fastest engine with MPICH's own progress threads, without Weft and with the same
+    work."""
     data, times, fastest = interleaved(at, "allreduce", "2MiB")
     options = ["--engines", "native", "--bytes", "2MiB", "--iterations", data["iterations"]]
     options += ["--repetitions", at.repetitions]
@@ -113,7 +115,7 @@ def start_up(at: At) -> Iterator[Figure]:
 
 
 def exchanged(at: At, words: Sequence, ways: dict) -> dict[str, list[dict[str, float]]]:
-    """Medians of jobs of bench/messages in turn, by way and round."""
+    """Returns the medians of alternating jobs of bench/messages, by way and round."""
 
     def job(weft: Sequence | None) -> dict[str, float]:
         found = json.loads(at.job("messages", words, weft))
@@ -124,7 +126,8 @@ def exchanged(at: At, words: Sequence, ways: dict) -> dict[str, list[dict[str, f
 
 
 def messages(at: At) -> Iterator[Figure]:
-    """The program's own messages and one-sided accesses, under engine auto and without Weft."""
+    """Measures the program's own messages and one-sided accesses, under engine auto and without
+    Weft."""
     for what in ("halo", "put", "get"):
         found = exchanged(at, [what, LONG, at.few_or(MESSAGES), RATIO], WAYS)
         weft, alone = ([job["hidden"] for job in found[way]] for way in WAYS)
@@ -136,7 +139,8 @@ def messages(at: At) -> Iterator[Figure]:
 
 
 def waiting(at: At) -> Iterator[Figure]:
-    """A long MPI_Iallreduce, while the ranks sleep: the thread has a core of its own."""
+    """Measures the processor time of the thread, on a core of its own, during a long MPI_Iallreduce
+    in which the ranks sleep."""
     found = exchanged(at, ["allreduce", LONG, at.few_or(MESSAGES), RATIO, "sleep"], WAITING)
 
     def per_second(way: str, what: str) -> list[float]:
@@ -153,7 +157,8 @@ def waiting(at: At) -> Iterator[Figure]:
 
 
 def idle(at: At) -> Iterator[Figure]:
-    """Nothing is outstanding, after a collective that the thread has carried out."""
+    """Measures the thread while nothing is outstanding, after a collective that it has carried out.
+    """
     seconds = 1 if at.short else IDLE_S
     for backoff in ("quiet", "yield", "baton"):
         said = at.job("idle", [seconds], [*THREAD, "--backoff", backoff])
@@ -163,7 +168,7 @@ def idle(at: At) -> Iterator[Figure]:
             yield Figure(what, number, f"nothing outstanding, {backoff}, {seconds} s")
 
 
-# How the progress threads of several ranks share a core.
+# These are the ways in which the progress threads of several ranks share a core.
 SHARED = {
     "yield": [*THREAD, "--backoff", "yield"],
     "baton": [*THREAD, "--backoff", "baton"],
@@ -172,7 +177,7 @@ SHARED = {
 
 
 def one_core(at: At) -> Iterator[Figure]:
-    """All ranks compute on one core, and their progress threads share the other."""
+    """Measures ranks that all compute on one core while their progress threads share another."""
     cores = sorted(os.sched_getaffinity(0))[:2]
     placed = ["--placement", "list:" + ",".join([str(cores[-1])] * at.where.ranks)]
     repetitions = at.few_or(ONE_CORE_REPETITIONS)

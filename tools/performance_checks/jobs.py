@@ -1,4 +1,4 @@
-"""How a check runs its jobs: on this node or in the lab, with Weft and without, in turn."""
+"""Runs the jobs of a check: on this node or in the lab, with Weft and without, alternating."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from weft.system import installation, mpi_libraries
 
 WEFT = installation.weft_command()
 JOB_SECONDS = 1200
-FEW = 2  # rounds and repetitions with --short
+FEW = 2  # number of rounds and repetitions with --short
 
 Words = Sequence[Any]
 
 
 class JobFailed(Exception):
-    """A job that ended badly or too late; the message has what it said."""
+    """Raised if a job failed or took too long; the message has its output."""
 
 
 @dataclass
 class Session:
-    """The options of the command, and all that its jobs have measured."""
+    """The options of the command, and everything that its jobs have measured."""
 
     libraries: Sequence[str]
     repetitions: int = 9
@@ -41,7 +41,7 @@ class Session:
 
 @dataclass(frozen=True)
 class Where:
-    """Ranks of this node, or of each of so many nodes of the lab."""
+    """A number of ranks on this node, or on each of several nodes of the lab."""
 
     each: int
     nodes: int = 0
@@ -67,7 +67,8 @@ def lab(nodes: int, each: int = 1) -> Where:
 
 
 class At(ExitStack):
-    """A check under one MPI library. Its place is the first where it has several."""
+    """A check under one MPI library, with everything that its jobs need. If it has several places,
+    `where` is the first."""
 
     def __init__(self, session: Session, check: str, mpi: str, places: Sequence[Where]) -> None:
         super().__init__()
@@ -78,7 +79,7 @@ class At(ExitStack):
         self.places = places
         self.where = places[0]
         self.short = session.short
-        self.repetitions = self.few_or(session.repetitions)  # within a job
+        self.repetitions = self.few_or(session.repetitions)  # repetitions within a job
 
     def __str__(self) -> str:
         return f"{self.mpi}, {' and '.join(map(str, self.places))}"
@@ -106,9 +107,10 @@ class At(ExitStack):
         front: Words = (),
         **variables: str,
     ) -> str:
-        """Returns what a measuring program prints. Each rank has a core, if there are enough. weft:
-        options of `weft run`; None: without Weft. front: stands in front of a node's launcher, and
-        says on which cores its ranks are."""
+        """Returns the output of a measuring program. Each rank has a core if there are enough.
+
+        `weft` has options of `weft run`; None means without Weft. `front` has words in front of the
+        launcher on this node, which decide on which cores the ranks run."""
         library = mpi_libraries.implementation(mpi or self.mpi)
         with_weft = [] if weft is None else [WEFT, "run", *weft, "--"]
         words = [*with_weft, library.program(program), *options]
@@ -126,21 +128,22 @@ class At(ExitStack):
         return said
 
     def figures(self, program: str, options: Words, *more: Any, **others: Any) -> dict:
-        """The JSON that a measuring program writes, as by job()."""
+        """Returns the JSON that a measuring program writes. The arguments are those of job()."""
         path = self.directory / "figures.json"
         self.job(program, [*options, "--json", path], *more, **others)
         found = self.session.measurements[-1]["said"] = json.loads(path.read_text())
         return found
 
     def launcher(self, where: Where) -> Words:
-        """Weft's commands take these words in front of a program."""
+        """Returns the launcher's words, which Weft's commands expect in front of a program."""
         if not where.nodes:
             return self.library.launcher(where.ranks)
         options = ("--mpi", self.mpi, "--nodes", where.nodes, "--per-node", where.each)
         return [WEFT, "lab", "run", *options, "--"]
 
     def advising(self, *options: str) -> Words:
-        """`weft advise` in front of a launcher; its files lie in the directory."""
+        """Returns the words of `weft advise` in front of a launcher. Its files are written to the
+        check's directory."""
         files = [f"--{name}={self.directory / name}" for name in ("json", "out", "record")]
         return [WEFT, "advise", "--mpi", self.mpi, *files, *options, "--"]
 
@@ -167,7 +170,8 @@ def said_by(job: Callable[[], Any]) -> str:
 
 
 def in_turn(ways: Mapping[Any, Callable[[], Any]], rounds: int) -> dict[Any, list]:
-    """Runs each way once a round, forwards and backwards in turn: a drift favours none."""
+    """Runs each way once in each round, and returns the results by way. Every other round has the
+    reverse order, so that a drift favours none."""
     found: dict[Any, list] = {name: [] for name in ways}
     for number in range(rounds):
         for name in list(ways)[:: -1 if number % 2 else 1]:
@@ -176,7 +180,7 @@ def in_turn(ways: Mapping[Any, Callable[[], Any]], rounds: int) -> dict[Any, lis
 
 
 def ratio(own: Sequence[float], others: Sequence[float]) -> Statistic:
-    """The median of the ratios of what was measured together."""
+    """Returns the median of the ratios of figures that were measured together."""
     return statistics.of([mine / other for mine, other in zip(own, others, strict=True)])
 
 

@@ -1,7 +1,7 @@
-"""The kernels: engine auto beside their blocking form and the best named engine, interleaved in one
-job over links of 200 Mbit/s; and the speed of one rank. Sizes are meant to make communication 30 to
-60 % of the blocking time; a note says how much it was.
-"""
+"""Measures the kernels: engine auto against the blocking form and the best named engine,
+interleaved in one job over links of 200 Mbit/s, and the speed of one rank.
+
+The sizes should make communication 30 to 60 % of the blocking time; a note says how much it was."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from .check import Figure
 from .jobs import JOB_SECONDS, At, JobFailed, ratio
 
 NAMED = ("native", "function", "thread", "tcc", "assist")
-WANTED = (0.3, 0.6)  # communication's share of the blocking time
+WANTED = (0.3, 0.6)  # communication's wanted share of the blocking time
 SPEED_ROUNDS = 7
-# Each rank's rows are more than passes the links at full speed. With a third of the iterations,
-# which is fewer than such decompositions need, learning would take 5 to 8 % of a run.
+# Each rank's rows exceed the bytes that the links pass at full speed. With a third of these
+# iterations, which is fewer than such decompositions need, learning would take 5 to 8 % of a run.
 TENSOR = "--dimensions 12000x8000x6000 --rank 16 --iterations 30 --exchange overlapped --entries"
 ARGUMENTS = {
-    "cpals": {2: f"{TENSOR} 9000000", 4: f"{TENSOR} 18000000"},  # by nodes
+    "cpals": {2: f"{TENSOR} 9000000", 4: f"{TENSOR} 18000000"},  # arguments by number of nodes
     "pipecg": dict.fromkeys((2, 4), "--grid 100x100x100 --method pipelined --tolerance 1e-2"),
     "fft3d": dict.fromkeys((2, 4), "--grid 64x64x64"),
     "atmosphere": dict.fromkeys((2, 4), "--truncation 340 --steps 2"),
 }
-# The messages of atmosphere are shorter than what passes the lab's links at full speed else.
+# The messages of atmosphere are shorter than the default burst, which the lab's links pass at full
+# speed.
 LINKS = {"pipecg": ",delay=1ms", "atmosphere": ",burst=64kb"}
 
 
@@ -43,7 +44,7 @@ def compared(run: Run) -> Iterator[Figure]:
 
 
 def overlap(program: str, at: At) -> Iterator[Figure]:
-    """With --short on two nodes only."""
+    """Measures the overlap of one kernel; with --short only on two nodes."""
     nodes = at.where.nodes
     if nodes == 2 or not at.short:
         options = {
@@ -56,14 +57,15 @@ def overlap(program: str, at: At) -> Iterator[Figure]:
         yield from compared(run)
 
 
-# A product's share is of what must be moved, where the kernel says how much that is.
+# The share of a product refers to the bytes that must be moved, if the kernel prints it.
 SPEED_LINE = re.compile(
     r"^(.+?): .+, (?:share|ratio) (\S+) \[\S+\]$(?:\n +of these bytes .+: share (\S+))?", re.M
 )
 
 
 def speed(program: str, arguments: str, quantity: str, at: At) -> Iterator[Figure]:
-    """Without Weft, by processor time; of as many products as the program tells."""
+    """Measures the speed of a kernel without Weft, by processor time, for each product that the
+    program reports."""
     words = ["--what", "speed", *arguments.split(), "--repetitions", 3]
     found: dict[str, list[float]] = {}
     for _ in range(at.few_or(SPEED_ROUNDS)):

@@ -1,6 +1,7 @@
-"""Blocking and persistent allreduces in a node's memory (bench/latency), initialisations, and nodes
-with more ranks than cores. Each round runs every job once; ratios are within a round.
-"""
+"""Measures blocking and persistent allreduces in a node's memory (bench/latency), their
+initialisation, and nodes with more ranks than cores.
+
+Each round runs every job once, and ratios are formed within a round."""
 
 from __future__ import annotations
 
@@ -13,15 +14,15 @@ from .check import Figure
 from .jobs import At, in_turn, ratio
 
 SIZES = (8, 4096, 65536, 1 << 20, 8 << 20)
-SHARED_SIZES = (65536, 1 << 20)  # also with buffers that ranks share
+SHARED_SIZES = (65536, 1 << 20)  # sizes that are also measured with buffers that ranks share
 LARGEST = max(SIZES)
 ROUNDS, TRIES = 7, 5
-MOST_THAT_MEASURE = 4  # jobs, until a plan is kept
+MOST_THAT_MEASURE = 4  # most jobs that measure before a plan is stored
 FUNCTION = ("--engine", "function", "--blocking")
-LIBRARIES = ("mpich", "openmpi")  # the faster of them is what Weft is compared with
+LIBRARIES = ("mpich", "openmpi")  # Weft is compared with the faster of these
 YIELDING = {"OMPI_MCA_mpi_yield_when_idle": "1"}
 
-Times = dict[str, float]  # medians by form, in microseconds
+Times = dict[str, float]  # median time in us by form
 
 
 def times_of_calls(at: At, options: Sequence, weft: Sequence | None, **more) -> Times:
@@ -30,11 +31,10 @@ def times_of_calls(at: At, options: Sequence, weft: Sequence | None, **more) -> 
 
 
 def node(at: At) -> Iterator[Figure]:
-    """Weft's calls, and those of all the libraries, among which is the faster one.
+    """Measures Weft's calls and those of all libraries, and compares with the fastest library.
 
-    Where a host moves virtual cores about, two of them are now near each other and now far apart; a
-    job whose line of memory took more than twice the least is run again.
-    """
+    A host may move virtual cores, so that two of them are near each other at one time and far apart
+    at another. A job whose transfer of a cache line took more than twice the least is run again."""
     libraries = [mpi for mpi in LIBRARIES if mpi in at.session.libraries]
     lines_us: list[float] = []
 
@@ -66,8 +66,8 @@ def node(at: At) -> Iterator[Figure]:
     for size in SIZES:
         share = ratio(times("weft", size, "persistent"), times("weft", size, "blocking"))
         yield Figure("persistent / blocking", share, f"{size} B")
-    # With private buffers each of p ranks must at least show n (p - 1) / p bytes, reduce as many
-    # and take as many: 1.5 n for two.
+    # With private buffers each of p ranks must copy at least n (p - 1) / p bytes to where others
+    # read them, reduce as many, and read as many. With two ranks that is 1.5 n.
     copies = [1.5 * us for us in times("weft", LARGEST, "copy")]
     share = ratio(copies, times("weft", LARGEST, "blocking"))
     yield Figure("bandwidth / that of the least copies", share, f"{LARGEST} B")
@@ -77,8 +77,8 @@ def node(at: At) -> Iterator[Figure]:
 
 
 def initialisations(at: At) -> Iterator[Figure]:
-    """MPI_Allreduce_init, the first of its job: with an empty cache of plans, and with one in which
-    nothing is left to be measured."""
+    """Measures the first MPI_Allreduce_init of a job: with an empty cache of plans, and with one in
+    which nothing remains to be measured."""
     for size in SIZES:
         of, cache = f"initialisation of {size} B", at.directory / f"plans-{size}"
 
@@ -97,8 +97,8 @@ def initialisations(at: At) -> Iterator[Figure]:
 
 
 def crowded(at: At) -> Iterator[Figure]:
-    """More ranks than two cores, of a library whose waits yield: MPICH's do not, and take longer by
-    orders of magnitude."""
+    """Measures more ranks than cores, on two cores, with a library whose waits yield. Those of
+    MPICH do not, and take longer by orders of magnitude."""
     for size in (8, 65536):
         options = ["--samples", 9, "--sample-ms", 20, "--bytes", size]
         call = partial(times_of_calls, at, options, **YIELDING)

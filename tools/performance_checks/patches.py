@@ -1,4 +1,4 @@
-"""The gain of a patch of `weft advise --apply`, beside the promise of the report."""
+"""Compares the gain of a patch by `weft advise --apply` with the promise of the report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from .check import Figure
 from .jobs import WEFT, At, JobFailed, median
 
 SOURCE = installation.ROOT / "tests/cli/programs/patch/live.c"
-# Jobs take 1 to 2 s. Each size has the rounds, and milliseconds of computation beside a sum.
+# Jobs take 1 to 2 s. Each entry has the number of steps, and the milliseconds of computation beside
+# a sum.
 SIZES = ((120, 3), (80, 10), (150, 1))
 ROUNDS = 2
 BUDGET = "60s"
@@ -24,15 +25,16 @@ NOTHING = "no call is worth a change"
 
 @dataclass(frozen=True)
 class Kept:
-    """The promise begins at the time of the program without Weft, and ends at the report's gain.
-    All figures are beside the faster unchanged program, without Weft or with it."""
+    """The promised and the measured speedup, over the faster unchanged program, without Weft or
+    with it. The promise ranges from the time of the program without Weft to the gain in the report.
+    """
 
     least: float
     promised: float
     low: float
     median: float
     high: float
-    keep: bool | None  # the command's verdict; None: nobody can tell
+    keep: bool | None  # verdict of the command; None if it is undecided
 
     @property
     def is_within(self) -> bool:
@@ -44,7 +46,7 @@ class Kept:
 
 
 def applied(at: At, steps: int, ms: int) -> Kept | None:
-    """None: the report finds no call worth a change."""
+    """Returns the result of a patch; None if the report finds no call worth a change."""
     folder = at.directory / f"{steps}-{ms}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -79,7 +81,7 @@ def promises(at: At) -> Iterator[Figure]:
     note = f"times as fast: {', '.join(map(str, told))}; load {os.getloadavg()[0]:.1f}"
     share = sum(one.is_within for one in told) / len(told) if told else None
     yield Figure("measured within the promise", share, note=note)
-    # The command says so of each patch that loses, and leaves nothing of it.
+    # The command refuses each patch that loses, and removes everything of it.
     lost = [one for one in told if one.high < 1]
     kept = sum(one.keep is True for one in lost)
     yield Figure("patches kept that lose", float(kept), note=f"{len(lost)} lose")

@@ -1,6 +1,7 @@
-"""What `weft advise --predict` says of four nodes from runs on two, beside runs on four: as many
-ranks, and so as many on each core.
-"""
+"""Compares predictions of `weft advise --predict` for four nodes, from runs on two, with runs on
+four.
+
+Both have the same number of ranks on each node, and so on each core."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ QUANTITIES = ("time_us", "collectives_us")
 
 @dataclass(frozen=True)
 class Beside:
-    """Of one kernel, in microseconds: in each round what was predicted, with its interval, and what
-    was measured."""
+    """The figures of one kernel in us, round by round: the prediction with its interval, and the
+    measured time."""
 
     kernel: str
     quantity: str
@@ -56,7 +57,8 @@ class Beside:
 
 
 def recorded(at: At, where: Where, kernel: str) -> dict[str, float]:
-    """Microseconds of the whole run and of its collectives; the record stays in the directory."""
+    """Returns the us of the whole run and of its collectives. The record is written to the check's
+    directory."""
     program = [at.library.program(kernel), *KERNELS[kernel].split(), "--form", "blocking"]
     at.command(*at.advising("--no-sample", "--overhead=0"), *at.launcher(where), *program)
     figures = json.loads((at.directory / "json").read_text())["headline"]
@@ -88,7 +90,8 @@ def beside(at: At, machine: Path, kernel: str) -> Iterator[Beside]:
 
 
 def predictions(at: At) -> Iterator[Figure]:
-    """The machine is described first, by single messages; nothing is fitted to the kernels."""
+    """Measures the accuracy of predictions. The machine is described first, by single messages;
+    nothing is fitted to the kernels."""
     machine = at.directory / "lab.json"
     lab = LAB.format(at.places[1].nodes)
     at.command(WEFT, "sim", "--calibrate", "--lab", lab, "--mpi", at.mpi, "--out", machine)

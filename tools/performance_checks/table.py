@@ -55,7 +55,8 @@ MEMORY, FFTW, ADDS = (
 SPEEDS = (
     ("pipecg", "--grid 100x100x100", MEMORY, "≥ 0.6"),
     ("cpals", "--dimensions 400000x300000x200000 --entries 2000000 --rank 16", MEMORY, "≥ 0.6"),
-    # SHTns's transform to the grid has about 0.2 (docs/kernels/atmosphere.md): twice its time.
+    # SHTns's transform to the grid reaches about 0.2 (docs/kernels/atmosphere.md); this limit
+    # permits twice its time.
     ("atmosphere", "--truncation 340", ADDS, "≥ 0.1"),
     ("fft3d", "--grid 64x64x64", FFTW, "≤ 1.2"),
     ("fft3d", "--grid 128x128x128", FFTW, "≤ 1.2"),

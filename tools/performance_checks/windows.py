@@ -1,10 +1,10 @@
-"""Windows that programs plant and time themselves, against what the advisor says of them: in C,
-Fortran and mpi4py (tools/windows), of one machine's two ranks.
+"""Compares windows that programs plant and time themselves with the advisor's figures: in C,
+Fortran and mpi4py (tools/windows), on two ranks of one machine.
 
-A window is right within 2 % or 20 µs; on heap and static memory of more than a page it is known.
-Each window is held against the time that its own call was left alone by the program's clock: what
-takes the core away in between both see. Which call that was, the record's timeline tells.
-"""
+A window is right within 2 % or 20 µs. On heap and static memory of more than a page the advisor
+must know it. Each window is compared with the time for which its own call was left alone by the
+program's clock, so that both include time in which the core was taken away. The record's timeline
+tells which call that was."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from .jobs import At, median
 
 SOURCES = Path(__file__).parents[1] / "windows"
 PLANTED_MS, SHORT_PLANTED_MS = (0, 0.2, 2, 10, 50), (0.2, 10)
-CALLS = 24  # of each function
+CALLS = 24  # calls of each function
 MAY_BE_UNKNOWN = ("stack", "number")
-OwnTimes = dict[int, list[float]]  # by rank, call after call
+OwnTimes = dict[int, list[float]]  # times by rank, in the order of the calls
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,9 @@ class Found:
     language: str
     function: str
     planted_ms: float
-    own_us: float  # the median, by the program's own clock
-    offs_us: list[float]  # call by call; none: the advisor does not know the window
+    own_us: float  # median by the program's own clock
+    # error of each call's window; empty if the advisor does not know the window
+    offs_us: list[float]
 
     @property
     def is_right(self) -> bool:
@@ -53,7 +54,7 @@ class Found:
 
 
 def programs(at: At) -> Iterator[tuple[str, list]]:
-    """Each language's command, as far as the machine has it."""
+    """Yields the command of each language for which this machine has a compiler or interpreter."""
     prefix = at.library.prefix
     linked = [f"-L{prefix}/lib", "-lmpifort", "-lmpi", f"-Wl,-rpath,{prefix}/lib"]
     fortran = ["-fallow-argument-mismatch", f"-I{prefix}/include", *linked]
@@ -73,7 +74,7 @@ def programs(at: At) -> Iterator[tuple[str, list]]:
 
 
 def own_times(own: Path) -> dict[str, OwnTimes]:
-    """By function."""
+    """Returns the program's own times, by function."""
     found: dict[str, OwnTimes] = defaultdict(lambda: {0: [], 1: []})
     for rank in (0, 1):
         lines = own.with_name(f"{own.name}.{rank}").read_text().splitlines()
@@ -83,8 +84,8 @@ def own_times(own: Path) -> dict[str, OwnTimes]:
 
 
 def watched(stored: store.Stored, site: sites.Site) -> Iterator[tuple[int, int, float]]:
-    """For each window: the rank, the number of the call, which was the last to end before the
-    window began, and its microseconds."""
+    """Yields for each window its rank, the number of its call, and its us. The call is the last one
+    that ended before the window began."""
     for member in sorted(site.members):
         events = [row for row in stored["event"] if (row["rank"], row["site"]) == member]
         ends = sorted(row["ended_ns"] for row in events if row["what"] in (CALL, WAIT))
@@ -95,7 +96,8 @@ def watched(stored: store.Stored, site: sites.Site) -> Iterator[tuple[int, int, 
 
 
 def off_us(own: OwnTimes, site: sites.Site | None, stored: store.Stored) -> list[float]:
-    """By how much each window of a site is off; none: no one figure is known."""
+    """Returns the error of each window of a site in us; an empty list if the advisor has no precise
+    figure."""
     if site is None or site.window_us is None:
         return []
     return [us - own[rank][call] for rank, call, us in watched(stored, site)]

@@ -1,4 +1,4 @@
-"""What tools/generate_reference writes: man pages, shell completion, pages of the reference.
+"""Generates what tools/generate_reference.py writes: man pages, shell completion, reference pages.
 
-All of it comes from the programs' own tables of options, so that it cannot differ from `--help`.
+Everything comes from the programs' own tables of options, so that it cannot differ from `--help`.
 """

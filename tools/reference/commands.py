@@ -1,7 +1,7 @@
-"""The commands of `weft` and their options, as the programs themselves describe them.
+"""Describes the commands of `weft` and their options, as the programs themselves print them.
 
-`weft run` and `weft schedule` are native and say theirs as JSON; the others are Typer's.
-"""
+`weft run` and `weft schedule` are native and print their options as JSON. The other commands are
+Typer's."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def native_schedule(facts: dict, kinds: list[str]) -> Command:
 
 
 def all_commands(app: typer.Typer, run: dict, schedule: dict) -> Command:
-    """`weft` and everything below it."""
+    """Returns the command `weft` with all commands below it."""
     weft = python_commands(app, ["weft"])
     native = {
         "run": native_run(run),

@@ -1,7 +1,6 @@
-"""Completion for bash, zsh and fish: files that need no Python when a key is pressed.
+"""Generates completion for bash, zsh and fish, as files that need no Python when a key is pressed.
 
-They complete commands, options and choices; behind `--`, the program and its own arguments.
-"""
+They complete commands, options and choices, and behind `--` the program and its own arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +13,8 @@ KINDS_OPTION = "--algorithm"
 
 
 class Words:
-    """What each place of a command line may hold, the same for every shell."""
+    """The words that may stand at each place of a command line. They are the same for every shell.
+    """
 
     def __init__(self, everything: Command, algorithms: dict[str, list[str]]) -> None:
         self.commands = everything.with_subcommands()
@@ -106,7 +106,7 @@ def bash_value(name: str, command: Command, option: Option, words: Words) -> str
 
 
 def bash_places(command: Command) -> list[str]:
-    """Options, and what stands where none does."""
+    """Returns bash code that completes options, and the words where no option stands."""
     names = [name for option in command.options for name in long_names(option)]
     lines = [f"    {quoted(command.name + ':')}-*) _weft_words {quoted(' '.join(names))} ;;"]
     argument = positional(command)
@@ -205,7 +205,7 @@ def function_name(command: Command) -> str:
 def zsh_function(command: Command, words: Words) -> str:
     specs = [spec for option in command.options for spec in zsh_option(command, option, words)]
     if not command.commands:
-        # Behind `--` there are no options.
+        # There are no options behind `--`.
         lines = "".join(f" \\\n    {spec}" for spec in [*specs, *zsh_arguments(command)])
         return f"{function_name(command)}() {{\n  _arguments -S{lines}\n}}\n"
     below = "\n".join(

@@ -1,4 +1,4 @@
-"""The names of all variables, for the preloaded library: by them it knows a misspelt one."""
+"""Generates the names of all variables, by which the preloaded library recognises misspelt ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ inline constexpr std::string_view kVariableNames =
 
 
 def header(run: Command, others: Iterable[str], kinds: Iterable[str]) -> str:
-    """others: variables without an option; kinds: of collectives, for WEFT_ALGORITHM_KIND."""
+    """Returns the C++ header. `others` are variables without an option, and `kinds` the collectives
+    for WEFT_ALGORITHM_KIND."""
     all_names = [*(one.variable for one in run.options), *others]
     names = [name.removeprefix(PREFIX) for name in all_names if name.startswith(PREFIX)]
     known = sorted({name.replace("KIND", kind.upper()) for name in names for kind in kinds})

@@ -1,4 +1,5 @@
-"""Pages of the documentation site: options, variables, hints, algorithms and the C interface."""
+"""Generates pages of the documentation site: options, variables, hints, algorithms and the C
+interface."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ def run_page(run: Command) -> str:
 
 
 def commands_page(everything: Command) -> str:
-    """All commands but `weft run`, which has a page of its own."""
+    """Returns the page of all commands except `weft run`, which has its own page."""
     lines: list[str] = []
     for one in everything.with_subcommands()[1:]:
         if not one.commands and one.words != ["weft", "run"]:
@@ -77,7 +78,8 @@ def commands_page(everything: Command) -> str:
 
 
 def described_variables(files: list[Path]) -> dict[str, str]:
-    """Variables without an option, each described by a comment where it is read."""
+    """Returns variables without an option, each described by a comment `Variable NAME: …` where it
+    is read."""
     pattern = re.compile(r"^(?:#|//) Variable (\w+): (.+)$", re.MULTILINE)
     found = (match for path in files for match in pattern.findall(path.read_text()))
     return {name: text[0].upper() + text[1:] for name, text in found}
@@ -132,7 +134,7 @@ def algorithms_page(algorithms: dict[str, list[str]]) -> str:
 
 
 def rule_page(tables: dict[str, str]) -> str:
-    """By the ranks of each table."""
+    """Returns the page of the rule's tables, by number of ranks."""
     lines = [
         "Where nothing is known about a call yet, `auto` takes the engine and algorithm of this "
         "rule. The figures behind it are in [Performance](../performance.md). Afterwards `auto` "
@@ -149,13 +151,13 @@ def rule_page(tables: dict[str, str]) -> str:
 
 
 def comment_text(comment: str) -> list[str]:
-    """The lines of a C comment without its stars."""
+    """Returns the lines of a C comment without its stars."""
     lines = re.sub(r"^/\* ?| ?\*/$", "", comment).splitlines()
     return [re.sub(r"^ \* ?", "", line).rstrip() for line in lines]
 
 
 def paragraphs(lines: list[str]) -> list[str]:
-    """Text as Markdown; indented lines, which are lists or examples, stay as they are."""
+    """Returns text as Markdown. Indented lines, which are lists or examples, become code blocks."""
     found: list[str] = []
     for indented, group in itertools.groupby(lines, lambda line: line.startswith("  ")):
         block = list(group)
@@ -167,7 +169,7 @@ def paragraphs(lines: list[str]) -> list[str]:
 
 
 def declaration_of(lines: list[str]) -> str:
-    """The lines up to the next empty one, without the word that exports a function."""
+    """Returns the lines up to the next empty one, without the macro that exports a function."""
     found = list(itertools.takewhile(lambda line: line and line[0] not in "#/", lines))
     text = "\n".join(found)
     if not text.startswith("WEFT_API "):
@@ -176,7 +178,7 @@ def declaration_of(lines: list[str]) -> str:
 
 
 def header_lines(path: Path) -> list[str]:
-    """Every comment of a header, and what it describes as code."""
+    """Returns every comment of a header as text, with the declaration that it describes as code."""
     text = path.read_text()
     comments = list(re.finditer(r"^/\*.*?\*/\n", text, re.MULTILINE | re.DOTALL))
     lines = paragraphs(comment_text(comments[0][0].rstrip()))[1:]
@@ -196,7 +198,7 @@ def interface_page(include: Path) -> str:
 
 
 def index_page(others: dict[str, str]) -> str:
-    """A list of the other pages, each by its title."""
+    """Returns the page that lists the other pages by their titles."""
     lines = []
     for name, text in others.items():
         title = next(line for line in text.splitlines() if line.startswith("# "))

@@ -1,4 +1,4 @@
-"""As planted.c, with mpi4py: planted.py MILLISECONDS CALLS FILE."""
+"""Plants windows with mpi4py, as planted.c does: planted.py MILLISECONDS CALLS FILE."""
 
 import sys
 import time
