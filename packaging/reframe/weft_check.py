@@ -1,6 +1,8 @@
-# ReFrame ran this check on one machine with MPICH; no batch system has run it.
-# Whether Weft is in all ranks of a job, and how long a collective takes without and with it:
+# Checks that Weft is in all ranks of a job, and measures a collective without and with it. ReFrame
+# ran this check on one machine with MPICH; no batch system has run it.
+#
 #   reframe -C SITE.py -c packaging/reframe -r
+#
 # SITE.py is the configuration of the site, whose environments load Weft and an MPI library. The
 # option -S family=openmpi measures programs of Open MPI's ABI.
 import reframe as rfm
@@ -18,7 +20,7 @@ BYTES = 1048576
 
 @rfm.simple_test
 class WeftInAllRanks(rfm.RunOnlyRegressionTest):
-    """The summary counts the ranks that Weft is in."""
+    """Checks that the summary counts all ranks, which shows that Weft is in each of them."""
 
     engine = parameter(["native", "thread", "auto"])
     family = variable(str, value="mpich")
