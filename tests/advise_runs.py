@@ -1,4 +1,4 @@
-"""What the tests of `weft advise` share beside their fixtures (conftest.py)."""
+"""Functions that the tests of `weft advise` share, besides the fixtures in conftest.py."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from weft.advise import store
 
-# The command, with so many rounds of replays.
+# These are the numbers of rounds in which the command replays calls in these tests.
 LEAST_ROUNDS, MOST_ROUNDS = 2, 3
 FEW_ROUNDS = f"""
 from weft.advise import verify
@@ -19,14 +19,15 @@ HERE = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 def sites(path: Path) -> dict[str, dict]:
-    """By function and call."""
+    """Returns the sites in a JSON file, by function and call."""
     document = json.loads(path.read_text())
     assert document["schema"] == "weft-advise/2"
     return {f"{site['function']} {site['call']}": site for site in document["sites"]}
 
 
 def made(call: str, arrivals: list[tuple[int, int, int]], root: int = 0) -> store.Stored:
-    """A record in which each rank made one call: (rank, arrived, left) in ns."""
+    """Returns a record in which each rank made one call. Arrivals are (rank, arrived, left) in ns.
+    """
     ranks = len(arrivals)
     shared = {"module": "m", "offset": 1, "place": "f.c:7:work", "call": call, "comm_kind": 0}
     site = {**shared, "site": 0, "comm_size": ranks, "comm_nodes": 2, "size_class": 4, "bytes": 8}

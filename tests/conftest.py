@@ -1,12 +1,12 @@
-"""What all tests share: the built command, and what started programs leave behind: a temporary
-directory of their own, and no plans.
-With WEFT_REQUIRE_ALL=1 a test that is skipped fails, unless its reason begins with "this machine"
-or names what could not be fetched (WEFT_NOT_FETCHED, words of tools/setup-for-tests).
+"""Fixtures of all tests: the built command, and an environment in which started programs have a
+temporary folder of their own, and store no plans.
 
-Why: the user's cache of plans is no place for those of tests. A killed launcher of Open MPI leaves
-TMPDIR/ompi.PID behind, and refuses to start ("The PMIx server's listener thread failed to start")
-when a later one gets the same process id.
-"""
+With WEFT_REQUIRE_ALL=1 a skipped test fails, unless its reason begins with "this machine" or names
+something that could not be fetched (WEFT_NOT_FETCHED, set by tools/setup-for-tests).
+
+Tests must not write to the user's cache of plans. A killed launcher of Open MPI leaves
+TMPDIR/ompi.PID, and a later one with the same process id refuses to start ("The PMIx server's
+listener thread failed to start")."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from weft.lab import Lab, LabUnavailable
 from weft.system import installation
 
 DIRECTORY = pytest.StashKey[Path]()
-# What a launcher would have set; the tests may themselves run under one.
+# A launcher sets variables with these prefixes, and the tests themselves may run under one.
 LAUNCHER_VARIABLES = ("PMI", "HYD", "OMPI_", "SLURM_", "WEFT_", "LD_PRELOAD")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[DIRECTORY] = Path(tempfile.mkdtemp(prefix="weft-"))
-    config.stash[DIRECTORY].chmod(0o755)  # some jobs run as somebody else
+    config.stash[DIRECTORY].chmod(0o755)  # some jobs run as another user
     os.environ["TMPDIR"] = str(config.stash[DIRECTORY])
     os.environ["XDG_CACHE_HOME"] = str(config.stash[DIRECTORY])
 
@@ -57,7 +57,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     shutil.rmtree(config.stash[DIRECTORY], ignore_errors=True)
 
 
-# ---- The built command ---------------------------------------------------------------------------
+# ---- The built command --------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")
@@ -69,7 +69,7 @@ def weft() -> str:
 
 @pytest.fixture(scope="session")
 def permitted_lab() -> None:
-    """Skips where the machine permits no lab."""
+    """Skips the test if the machine permits no lab."""
     try:
         with Lab(nodes=1, check=False):
             pass
@@ -89,7 +89,7 @@ def environment() -> dict[str, str]:
 
 @pytest.fixture
 def call(weft, environment):
-    """Runs `weft ARGUMENTS` with extra variables; the text of both streams is in the result."""
+    """Runs `weft ARGUMENTS` with additional variables. The result has the text of both streams."""
 
     def run(
         *arguments: object, in_front: Sequence[str] = (), **variables: str

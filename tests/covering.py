@@ -1,9 +1,9 @@
-"""Which cases of a test `make test` goes through; `make test-long` goes through the others.
+"""Selects the cases of a test that `make test` runs; `make test-long` runs the others.
 
-A test that is marked `covering` and has several axes, such as libraries, engines and numbers of
-ranks, is a product of them. `make test` has time for as many of its cases as it takes for each
-value of each axis to come once; the others get the marker `long`. An axis is one `parametrize`, or
-a fixture that has values. Axes that the mark names are one, so that all their pairs come.
+A test that is marked `covering` has several axes, such as libraries, engines and numbers of ranks,
+and its cases are their product. `make test` runs a few of the cases in which each value of each
+axis occurs. The other cases get the mark `long`. An axis is one `parametrize`, or a fixture with
+values. Axes that the mark names are treated as one, so that all combinations of their values occur.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Hashable, Sequence
 
 import pytest
 
-Value = tuple[str, Hashable]  # of an axis
+Value = tuple[str, Hashable]  # name of an axis, and a value of it
 
 
 def values(item: pytest.Function, together: Sequence[str] = ()) -> list[Value]:
-    """One for each axis of the test."""
+    """Returns the values of the test's axes. The axes named by `together` are one."""
     given = {name: str(value) for name, value in item.callspec.params.items()}
     axes = [names_of(mark) for mark in item.iter_markers("parametrize")]
     inside = {name for axis in axes for name in axis}
@@ -34,8 +34,8 @@ def names_of(mark: pytest.Mark) -> tuple[str, ...]:
 
 
 def covering_set(cases: list[list[Value]]) -> set[int]:
-    """Few of the cases, in which each value comes: next is one with most that have not come yet,
-    and of these one whose values have come least."""
+    """Returns the numbers of a few cases in which each value occurs. The next case is one with most
+    values that have not occurred yet, and among these one whose values have occurred least."""
     missing = {value for case in cases for value in case}
     came: Counter[Value] = Counter()
     chosen: set[int] = set()

@@ -1,5 +1,5 @@
-"""Whole programs whose calls `weft advise --patch` changes or leaves (cli/programs/patch/whole),
-and what they say of themselves in comments:
+"""Whole programs whose calls `weft advise --patch` changes or leaves (cli/programs/patch/whole).
+Comments in them say what is expected:
 
 EXPECT NAME: changed             what becomes of a call, as the MPI standard has it
 EXPECT NAME: left: WORDS         with words of the reason
@@ -27,15 +27,16 @@ EXPECTED = re.compile(r"EXPECT (\w+): (?:changed|left: (.+))")
 MARK = re.compile(r"(?:/\*|//|[!#]) (CALL|USE) (\w+)(?: MEETS (\w+)| (\w+))?")
 CALLED = re.compile(r"(?:MPI_|\.)(all[a-z]+|bcast|reduce) ?\(", re.IGNORECASE)
 OBJECTS = re.compile(r"\.(all[a-z]+|bcast)\(")
-LINES_OF_CALL = 3  # at most; the last one has the mark
+LINES_OF_CALL = 3  # most lines of a call; the last one has the mark
 
 
 @dataclass
 class Program:
-    """A copy of a program."""
+    """A copy of a program in a temporary folder."""
 
     main: Path
-    expected: dict[str, str] = field(default_factory=dict)  # "": the call is changed
+    # words of the reason by the name of the call; an empty string if the call is changed
+    expected: dict[str, str] = field(default_factory=dict)
     files: list[Path] = field(default_factory=list)
 
     @property
@@ -44,12 +45,12 @@ class Program:
 
     @property
     def sources(self) -> list[Path]:
-        """The files that a compiler gets."""
+        """Returns the files that the compiler gets."""
         return [one for one in self.files if one.suffix not in (".h", ".inc")]
 
     @cached_property
     def wishes(self) -> dict[str, Wish]:
-        """Calls by the names of their marks."""
+        """Returns the calls by the names of their marks."""
         found: dict[str, Wish] = {}
         uses: list[tuple[str, Place]] = []
         for path in self.files:
@@ -109,7 +110,8 @@ def at(wish: Wish, sentences: list[str]) -> list[str]:
 
 
 def check(program: Program, patch: Patch, not_measured: tuple[str, ...] = ()) -> None:
-    """Each call has become what the program expects, unless the measurement lacks something."""
+    """Checks that each call was changed or left as the program expects, unless the measurement
+    lacks something."""
     for name, words in program.expected.items():
         found = at(program.wishes[name], [*patch.made, *patch.left])
         said = "\n".join([name, *patch.made, *patch.left])

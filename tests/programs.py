@@ -1,4 +1,5 @@
-"""Which files of tests/mpi make up the conformance program, for tests that build it another way."""
+"""Names the files of tests/mpi of which the conformance program consists, for tests that build it
+another way."""
 
 import re
 

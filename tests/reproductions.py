@@ -1,4 +1,4 @@
-"""What tests of `weft reproduce` make up: machines, and runs of programs."""
+"""Makes up machines and runs of programs for tests of `weft reproduce`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SMALL = here.Machine(cores=2, gpu_problem="no GPU here", mpis=("mpich",))
 
 
 def run(network: str = "lab, 200mbit links", **times_us: float) -> Run:
-    """A run of a program whose variants are these, with little spread."""
+    """Returns a run of a program with these variants, whose times vary little."""
     variants = [
         kernels.VariantFigures([time * (1 + 0.001 * i) for i in range(-5, 6)], name)
         for name, time in times_us.items()

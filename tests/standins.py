@@ -1,7 +1,7 @@
-"""Where the build puts the libraries of tests/device and tests/xpmem."""
+"""Paths of the built libraries of tests/device and tests/xpmem, which replace drivers."""
 
 from weft.system import installation
 
 FOLDER = installation.BUILD / "tests" / "standins"
-CUDA = FOLDER / "libcuda.so.1"  # the name by which Weft knows a driver
+CUDA = FOLDER / "libcuda.so.1"  # Weft knows CUDA's driver by this file name
 XPMEM = FOLDER / "libweft-xpmem-standin.so"

@@ -1,8 +1,7 @@
-"""MPI libraries whose callers are tested here: those of .mpi/ that have Fortran, and Debian's.
+"""MPI libraries under which callers are tested: those of .mpi/ that support Fortran, and Debian's.
 
 Debian's MPICH and Open MPI are other releases than those in .mpi/; tools/setup-debian-mpi unpacks
-them. Where there is none, or no Fortran compiler, the tests that need it are skipped.
-"""
+them. Tests whose library or Fortran compiler is missing are skipped."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ LIMIT_S = 300
 
 @dataclass(frozen=True)
 class Library:
-    """How to compile for an MPI library and how to run with it."""
+    """Knows how to compile for an MPI library, and how to run programs with it."""
 
     family: str
     headers: list[Path]
@@ -36,7 +35,7 @@ class Library:
     links_fortran: list[str]
     interfaces: tuple[str, ...]
     mpiexec: list[object]
-    defines: list[str]  # what the library can do
+    defines: list[str]  # macros that tell the program what the library supports
     environment: dict[str, str] = field(default_factory=dict)
 
     def flags(self, links: list[str]) -> list[object]:
@@ -45,7 +44,7 @@ class Library:
 
 
 def debian_directory(library: str) -> Path:
-    """Below it lie the libraries of Debian's packages."""
+    """Returns the folder with the library of Debian's packages. Skips the test if it is missing."""
     found = list(DEBIAN.glob(f"usr/lib/*/{library}"))
     if not (DEBIAN / "unpacked").exists() or not found:
         pytest.skip("Debian's MPI libraries are not in .deps: tools/setup-debian-mpi fetches them")
@@ -63,7 +62,7 @@ def debian_mpich() -> Library:
         family="mpich",
         headers=[
             DEBIAN / "usr/include" / directory.name / "mpich",
-            directory / "mpich/include",  # since Debian 13
+            directory / "mpich/include",  # path since Debian 13
             *directory.glob("fortran/gfortran-mod-*/mpich"),
         ],
         directory=directory,
@@ -111,7 +110,7 @@ def intelmpi() -> Library:
         links_fortran=["-lmpifort", "-lmpi"],
         interfaces=("MPIF_H",),
         mpiexec=[mpi.mpiexec],
-        # Its own allgather from a derived type to a plain one is wrong.
+        # This library's allgather from a derived type to a plain one gives wrong results.
         defines=["-DPERSISTENT"],
         environment=mpi.environment(),
     )
@@ -122,7 +121,7 @@ LIBRARIES = {"mpich-debian": debian_mpich, "openmpi-debian": debian_openmpi, "in
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory):
-    """Compiles a program once for each library and way: (library, program)."""
+    """Compiles a program once for each library and interface. Returns (library, program)."""
     place = tmp_path_factory.mktemp("callers")
 
     def compile_once(program: Path, command: list[object]) -> Path:
@@ -172,7 +171,8 @@ def built(tmp_path_factory):
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs a program under an engine (None: without Weft): (output, summary or None)."""
+    """Runs a program under an engine (None: without Weft). Returns its output, and the summary or
+    None."""
 
     def start(library, program, ranks, engine, *options) -> tuple[str, dict | None]:
         summary = tmp_path / "summary.json"

@@ -1,8 +1,7 @@
-"""Fortran programs: mpif.h, `use mpi`, `use mpi_f08`, with and without Weft.
+"""Tests Fortran programs with mpif.h, `use mpi` and `use mpi_f08`, with and without Weft.
 
-One compares each collective with the blocking one, the other what messages and one-sided accesses
-have brought with what was sent; what Weft did is read from its summary.
-"""
+One program compares each collective with the blocking one. The other compares the results of
+messages and one-sided accesses with what was sent. The summary tells what Weft did."""
 
 import re
 
@@ -15,7 +14,7 @@ CALLERS = [
     *(("openmpi-debian", interface) for interface in ("MPIF_H", "MPI", "MPI_F08")),
     ("intelmpi", "MPIF_H"),
 ]
-# What the programs do without Weft says something of the programs only.
+# A run without Weft only tests the program itself.
 WITHOUT_WEFT = pytest.mark.long
 COLLECTIVES = ("Iallgather", "Iallreduce", "Ialltoall", "Ibarrier", "Ibcast", "Ireduce", "Iscan")
 
@@ -51,8 +50,8 @@ def test_every_engine(built, run, name, interface, engine):
 @pytest.mark.parametrize("engine", ["auto", "thread --blocking"])
 @pytest.mark.parametrize(("name", "interface"), CALLERS)
 def test_what_may_take_blocking_calls(built, run, name, interface, engine):
-    """The program's own blocking calls are Weft's, too, so that both forms are held against each
-    other; the test above holds them against the library's."""
+    """Tests engines that also take the program's blocking calls, so that both forms are Weft's and
+    are compared with each other. The test above compares them with the library's."""
     library, program = built["fortran"](name, interface)
     output, summary = run(library, program, 3, engine)
     assert equal_cases(output) > 400
@@ -70,10 +69,10 @@ def test_other_numbers_of_ranks(built, run, name, interface, ranks):
     check_all_handled(summary)
 
 
-STEPS, RANKS = 5, 3  # of programs/transfers.F90
-# By MPI_Irecv, MPI_Isend, both persistently, MPI_Put and MPI_Get.
+STEPS, RANKS = 5, 3  # constants of programs/transfers.F90
+# The transfers are MPI_Irecv, MPI_Isend, both as persistent requests, MPI_Put and MPI_Get.
 TRANSFERS = RANKS * STEPS * (2 + 2 + 2 + 2)
-CASES_OF_TRANSFERS = STEPS * (3 + 2 + 3)  # with one for each computation
+CASES_OF_TRANSFERS = STEPS * (3 + 2 + 3)  # includes one case for each computation
 
 
 @pytest.mark.parametrize("options", ["thread", "thread --transfers off", "assist"])

@@ -1,7 +1,8 @@
-"""Patches of Fortran programs, from records that were measured: mpif.h in free and in fixed form,
-`use mpi` and `use mpi_f08`. Each call is changed, compiles and answers as before; or it is left for
-a true reason.
-"""
+"""Tests patches of Fortran programs from measured records: mpif.h in free and in fixed form, `use
+mpi` and `use mpi_f08`.
+
+Each call is either changed, and the program compiles and gives the same results, or it is left for
+a true reason."""
 
 from __future__ import annotations
 
@@ -21,9 +22,9 @@ from weft.system import installation
 pytestmark = pytest.mark.long
 pytest.importorskip("tree_sitter_fortran")
 PROGRAMS = installation.ROOT / "tests" / "cli" / "programs" / "patch"
-# How many calls of each are changed if all windows are measured; the others are left for sure.
+# These are the numbers of changed calls if all windows are measured. All other calls must be left.
 CASES = {"cases.f90": 2, "cases_fixed.f": 2, "cases_f08.f90": 5, "use mpi": 5}
-# Intel MPI's module files are of another version of the compiler.
+# The module files of Intel MPI are made for another version of the compiler.
 RUNS = [
     (name, case)
     for name in LIBRARIES
@@ -41,7 +42,7 @@ OLDER = {
 
 
 def source_of(case: str, tmp_path: Path) -> Path:
-    """With buffers that windows can be measured of."""
+    """Copies a program with buffers that are large enough for their windows to be measured."""
     name = "cases_f08.f90" if case == "use mpi" else case
     text = (PROGRAMS / name).read_text().replace("64", "20000")
     for newer, older in OLDER.items() if case == "use mpi" else ():
@@ -53,7 +54,7 @@ def source_of(case: str, tmp_path: Path) -> Path:
 
 def compiled(library, source: Path) -> Path:
     program = source.with_suffix(".program")
-    # Interfaces that mpif.h leaves out are warned of, whatever is changed.
+    # With mpif.h the compiler warns of interfaces that it lacks, also in unchanged programs.
     options = ["-g", "-O2", "-w", "-fallow-argument-mismatch", f"-J{source.parent}"]
     words = ["gfortran", *options, source, "-o", program, *library.flags(library.links_fortran)]
     words = [str(word) for word in words]
@@ -100,7 +101,7 @@ def test_patches(name, case, tmp_path):
     assert started(library, [], compiled(library, source), tmp_path) == before
 
 
-# A record names the file from which the generated one was made.
+# The record names the file from which the compiled one was generated.
 WHOLE = [
     (name, program)
     for name in LIBRARIES
@@ -111,7 +112,8 @@ WHOLE = [
 
 @pytest.mark.parametrize("name, program", WHOLE)
 def test_whole_programs(name, program, tmp_path):
-    """The record's patch is as expected, and that of all calls, measured or not, answers right."""
+    """Checks that the record's patch is as expected, and that the patch of all calls, measured or
+    not, gives right results."""
     library = LIBRARIES[name]()
     if not shutil.which("gfortran"):
         pytest.skip("there is no Fortran compiler: install gfortran")

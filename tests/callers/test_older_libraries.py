@@ -1,4 +1,5 @@
-"""The conformance program on older releases, as Debian packages them: MPICH 4.0, Open MPI 4.1."""
+"""Runs the conformance program on older releases that Debian packages: MPICH 4.0 and Open MPI 4.1.
+"""
 
 import json
 import os
@@ -14,8 +15,9 @@ from weft.system import installation
 pytestmark = pytest.mark.covering
 
 ENGINES = ("function", "thread", "tcc")
-# What the library gets wrong by itself (tests/cli/test_conformance.py says more). MPICH 4.0 crashes
-# in a persistent allgather of nothing; scattered reductions of derived types write beyond buffers.
+# These cases are left out, since the library itself fails in them (tests/cli/test_conformance.py
+# says more). MPICH 4.0 crashes in a persistent allgather of nothing, and its scattered reductions
+# of derived types write beyond buffers.
 LEFT_OUT = {
     "mpich-debian": dict.fromkeys(ENGINES, "MPI_Allgather_init,scattered-derived"),
     "openmpi-debian": {"tcc": "negative,comm-free"},
@@ -30,7 +32,7 @@ THREE = pytest.param("thread", 3, marks=pytest.mark.long)
 @pytest.mark.parametrize("name", ["mpich-debian", "openmpi-debian"])
 def test_conformance(built, run, name, engine, ranks):
     library, program = built["conformance"](name)
-    # Not longer: MPICH 4.0's own MPI_Reduce crashes in place with 1000 integers.
+    # The largest count is 7, since MPICH 4.0's own MPI_Reduce crashes in place with 1000 integers.
     groups = "results,flight,lifetime" if ranks == 2 else "results"
     options = ["--groups", groups, "--largest-count", "7", "--limit-s", "240"]
     if left_out := LEFT_OUT[name].get(engine):

@@ -1,7 +1,7 @@
-"""A program of Debian's, with and without Weft: its own numbers are the same, to the last bit.
+"""Runs a program of Debian's with and without Weft, and compares the numbers that it prints to the
+last bit.
 
-LAMMPS for some steps, by the tool that also runs the others, and for longer.
-"""
+LAMMPS runs some steps. The tool that this test uses also runs other programs, and for longer."""
 
 import json
 import subprocess
@@ -14,12 +14,12 @@ from weft.system import installation
 TOOL = installation.ROOT / "tools" / "real-programs"
 WAYS = ("auto", "auto --blocking", "thread --blocking", "tcc --blocking", "advise")
 JOB_SECONDS = 90
-SECONDS = 600  # more than all jobs may take
+SECONDS = 600  # time limit of all jobs together
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Of each way the one run."""
+    """Runs the tool once. Returns the run of each way."""
     file = tmp_path_factory.mktemp("real-programs") / "figures.json"
     options = ["--short", "--no-fetch", "--no-lab", "--no-reproducible", "--rounds", "1"]
     options += ["--limit", str(JOB_SECONDS)]

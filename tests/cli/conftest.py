@@ -1,4 +1,4 @@
-"""What the command line tests share: small programs, and MPI libraries."""
+"""Fixtures that the command line tests share: small programs, and MPI libraries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SOURCES = Path(__file__).parent / "programs"
 
 @pytest.fixture(scope="module", params=["mpich", "openmpi"])
 def mpi(request):
-    """Each of the libraries that most users have, where it is installed."""
+    """Each of the libraries that most users have. The test is skipped if it is not installed."""
     library = mpi_libraries.implementation(request.param)
     if not library.mpiexec.exists():
         pytest.skip(f"needs {mpi_libraries.make_target(request.param)}")
@@ -69,7 +69,7 @@ def compiled_for(tmp_path_factory):
 
 @pytest.fixture
 def all_right(weft, environment, compiled_for, tmp_path):
-    """Runs programs/NAME.c under Weft, where each rank has to say "right"."""
+    """Runs programs/NAME.c under Weft. Each rank must print "right"."""
 
     def run(
         name: str,
@@ -101,7 +101,8 @@ def all_right(weft, environment, compiled_for, tmp_path):
 
 @pytest.fixture(scope="session")
 def linked_to(compiled):
-    """A program that needs an MPI library of this name (an empty one, which is beside it)."""
+    """Builds a program that needs an MPI library of this name, which is an empty library beside it.
+    """
 
     def link(soname: str) -> Path:
         library = compiled("empty", "-shared", "-fPIC", f"-Wl,-soname,{soname}", output=soname)
@@ -127,7 +128,7 @@ def script(tmp_path):
 
 @pytest.fixture
 def kernel(environment, weft):
-    """Runs a kernel on some ranks; under Weft where engines are named."""
+    """Runs a kernel on some ranks, under Weft if engines are named."""
 
     def run(
         name: str,
@@ -146,19 +147,19 @@ def kernel(environment, weft):
         if engines:
             command += [weft, "run", "--engine", "thread", "--"]
         command += [str(program), *map(str, words), "--engines", engines or "native"]
-        # Threads that wait by spinning would keep each other from the cores of a small machine.
+        # Threads that wait by spinning would take the cores of a small machine from each other.
         variables = {**environment, **library.environment(), "OMP_WAIT_POLICY": "passive"}
         return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=100)
 
     return run
 
 
-# ---- weft advise -----------------------------------------------------------------------------
+# ---- Fixtures for weft advise ----------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    """Compiles programs/NAME for an MPI library, with line numbers."""
+    """Compiles programs/NAME for an MPI library, with debug information."""
     directory = tmp_path_factory.mktemp("advise")
 
     def compile_for(mpi, name: str, *flags: str) -> Path:
@@ -176,8 +177,8 @@ def program(tmp_path_factory):
 
 @pytest.fixture
 def advise(weft, environment, tmp_path):
-    """Runs `weft advise OPTIONS -- mpiexec -n 2 COMMAND`; files go to tmp_path. Replays take few
-    rounds."""
+    """Runs `weft advise OPTIONS -- mpiexec -n 2 COMMAND` with few rounds of replays. Files are
+    written to tmp_path."""
 
     def run(
         mpi,

@@ -1,5 +1,7 @@
-"""Ranks in two NUMA domains on a machine that has one: hwloc is told of another machine, with a
-core in each domain, and each rank is bound to one of these."""
+"""Puts ranks into two NUMA domains on a machine that has only one.
+
+hwloc is given the description of another machine with a core in each domain, and each rank is bound
+to one of these cores."""
 
 import os
 from pathlib import Path
@@ -16,7 +18,8 @@ exec taskset -c $core "$@"
 
 
 def in_two_domains(directory: Path, domain: str) -> Path:
-    """What starts a rank's command in a domain: an expression of the shell's, of its rank."""
+    """Returns a script that runs a rank's command in a domain. `domain` is a shell expression of
+    the rank. Skips the test on a machine with one core."""
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         pytest.skip("this machine has one core")

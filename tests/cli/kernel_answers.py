@@ -1,4 +1,4 @@
-"""What tests of kernels ask of a run's words."""
+"""Functions that read the output of kernels, for their tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def check(done: subprocess.CompletedProcess) -> str:
 
 
 def refused(done: subprocess.CompletedProcess, name: str) -> str:
-    """The one sentence."""
+    """Returns the single sentence with which the kernel refuses its input."""
     assert done.returncode == 2, done.stdout + done.stderr
     lines = [line for line in done.stderr.splitlines() if line.startswith(f"{name}: ")]
     assert len(lines) == 1 and "us" not in done.stdout.split()
@@ -25,7 +25,8 @@ SMALL = ("--grid", "7x5x6", *QUICK)
 
 
 def sines_of_gauss(latitudes: int) -> list[float]:
-    """Roots of the Legendre polynomial, from the north, by bisection around their estimates."""
+    """Returns the sines of the Gaussian latitudes from north to south: roots of the Legendre
+    polynomial, by bisection around estimates."""
 
     def legendre(x: float) -> float:
         before, now = 1.0, x

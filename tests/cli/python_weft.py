@@ -1,4 +1,4 @@
-"""Weft's Python commands as a process of their own, with nothing in PATH."""
+"""Runs Weft's Python commands in a separate process, with an empty PATH."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The program shared_buffers under Weft: tests of buffers that others see, and of one copy."""
+"""Runs the program shared_buffers under Weft, for tests of buffers that other ranks access and of
+one copy."""
 
 from __future__ import annotations
 
@@ -10,11 +11,12 @@ from under_weft import library_at_hand, printed_under_weft
 
 from weft.system import mpi_libraries
 
-LIMIT_S = 660  # more than the program gives itself
+LIMIT_S = 660  # longer than the program's own time limit
 
 
 def run_shared_buffers(mpi: str, ranks: int, directory: Path, *options, memory: str = "") -> dict:
-    """The summary of one run, all of whose results were equal. options: of weft run."""
+    """Returns the summary of one run, in which all results must be equal. `options` are those of
+    weft run."""
     library = library_at_hand(mpi)
     program = library.program("shared_buffers")
     if not program.exists():

@@ -1,4 +1,4 @@
-"""Results of benchmarks made up for tests: lines whose crossings are known."""
+"""Makes benchmark results for tests: lines whose crossings are known."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ def statistic(median: float, spread: float = 0.005, n: int = 9) -> Statistic:
 
 
 def hides(share: float, overhead_us: float = 0.0, communication_us=COMMUNICATION_US) -> Line:
-    """The time of an engine that hides this share of what can be hidden."""
+    """Returns the time of an engine that hides this share of the communication, as a function of
+    the computation."""
 
     def total(x_us: float) -> float:
         return communication_us + x_us - share * min(communication_us, x_us) + overhead_us
@@ -43,7 +44,8 @@ def blocking(size_bytes: int = 1 << 20, communication_us=COMMUNICATION_US, **oth
 
 
 def points(engine: str, line: Line, spread: float = 0.005, scale: float = 1.0, **other) -> list:
-    """One candidate over all amounts; `scale` stretches the amounts and the communication."""
+    """Returns the points of one candidate over all amounts. `scale` multiplies computation and
+    communication."""
     found = []
     for amount, x in enumerate(AMOUNTS_US):
         x_us, total_us = scale * x, scale * line(x)
@@ -69,7 +71,7 @@ def points(engine: str, line: Line, spread: float = 0.005, scale: float = 1.0, *
 
 
 def result(lines: dict[str, Line], spread: float = 0.005) -> Result:
-    """One case, 1 MiB allreduce on 4 ranks, with these engines."""
+    """Returns a result of one case, an allreduce of 1 MiB on 4 ranks, with these engines."""
     measured = [p for engine, line in lines.items() for p in points(engine, line, spread)]
     return Result(
         machine={"processor": "Example, 4 cores", "kernel": "Linux 6.1", "network": "lab, 4 nodes"},
@@ -80,7 +82,8 @@ def result(lines: dict[str, Line], spread: float = 0.005) -> Result:
 
 
 def sizes(lines: dict[str, dict[int, Line]]) -> Result:
-    """Several sizes: engine → size in bytes → line; communication grows with the size."""
+    """Returns a result with several sizes. `lines` has a line by engine and size in bytes. The
+    communication grows with the size."""
     found = Result(machine={"processor": "Example"})
     for engine, by_size in lines.items():
         for size_bytes, line in by_size.items():

@@ -1,6 +1,5 @@
-"""What `weft advise` makes of a record: waiting and transfer, windows, gains, timelines, and what
-it says of them. Records are made here, and no program runs.
-"""
+"""Tests the advice of `weft advise` on records that are made here: waiting and transfer, windows,
+gains, timelines, and the text about them. No program runs."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ def test_waiting_is_told_from_transferring():
     advice = analysis.analyse(made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)]))
     site = advice.sites[0]
     assert site.waiting == pytest.approx(600_000 / 1_400_000)
-    # min(window of 500, transfer of 400), and a core is free for it.
+    # The gain is min(window of 500, transfer of 400), and a core is free.
     assert site.gain_high_us == pytest.approx(400)
 
 
@@ -46,7 +45,8 @@ def test_a_window_as_short_as_observing_takes_is_none(window_us, gain_us):
 
 
 def test_a_site_of_some_ranks_counts_for_these():
-    """Of a gather the root's site has more bytes, and is another one."""
+    """The root's site of a gather is another one than that of the other ranks, since it has more
+    bytes."""
     stored = made("MPI_Gather", [(0, 0, 4_000_000), (1, 0, 2_000_000)])
     stored["site"][1]["size_class"] = 3
     for rank in stored["rank"]:
@@ -149,7 +149,8 @@ def touch(offset: int, count: int) -> dict:
 
 
 def test_the_place_of_a_use_is_one_of_the_program():
-    """Not the header of a library's that was inlined there; and none of an interpreter's."""
+    """The place must not be in a header of a library that was inlined there, nor in an interpreter.
+    """
     stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
     for row in stored["site"]:
         row |= {"place": "", "after": 8}
@@ -183,7 +184,8 @@ def test_a_replay_gives_the_gain_a_lower_end():
     stored["replay"].extend(replayed(sites.WITH_CHANGE, [10 * i for i in range(31)]))
     advice = analysis.analyse(stored)
     site = advice.sites[0]
-    # Of 31, with a certainty of 97.5 %, at least eight are below the median and eight above it.
+    # With a certainty of 97.5 %, at least eight of 31 samples are below the median and eight above
+    # it.
     assert (site.gain_low_us, site.changed.median, site.gain_high_us) == (80, 150, 220)
     assert advice.free_us == 10
     assert show.gain(site) == "80.0–220 µs"
@@ -226,7 +228,8 @@ def test_the_key_names_what_is_drawn():
 def test_how_many_calls_were_watched_is_said():
     stored = made("MPI_Allreduce", [(0, 0, 3_000_000), (1, 0, 3_000_000)])
     for row in stored["site"]:
-        row |= {"calls": 3, "after": 1, "after_broken": 2}  # no window was found of two
+        # two of three observations found no window
+        row |= {"calls": 3, "after": 1, "after_broken": 2}
     site = analysis.analyse(stored).sites[0]
     used = sites.Toucher(places.Frame("work", "/home/f.c", 9), "", 2, 2)
     site.users = [used]
@@ -276,7 +279,8 @@ def test_a_page_of_many_sites_is_small_and_counts_the_ones_it_leaves_out(tmp_pat
 def test_a_replay_does_not_go_beyond_what_windows_allow_unless_most_of_it_does():
     stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
     stored["replay"].extend(replayed(sites.WITH_CHANGE, [300, 500, 600]))
-    assert analysis.analyse(stored).sites[0].gain_high_us == 500  # the bound is 400
+    # the replay exceeds the bound, which is 400
+    assert analysis.analyse(stored).sites[0].gain_high_us == 500
     stored["replay"].extend(replayed(sites.WITH_CHANGE, [100, 300]))
     assert analysis.analyse(stored).sites[0].gain_high_us == pytest.approx(400)
 
@@ -294,21 +298,22 @@ def test_a_replay_wins_no_more_than_the_call_takes_and_may_lose():
 
 
 def test_the_plan_has_the_steps_of_each_rank_in_each_form():
-    # Its bytes are blocks for two ranks.
+    # The bytes of an alltoall are blocks for two ranks.
     stored = made("MPI_Alltoall", [(0, 5_000, 90_000), (1, 2_000, 90_000)])
     advice = analysis.analyse(stored)
     text = stretches.plan(stored, stretches.stretches_of(stored, advice.sites), advice.sites)
     assert text.splitlines() == [
-        *("1", "2 0 1"),  # both ranks
+        *("1", "2 0 1"),  # calls of both ranks
         *("1", "alltoall 8 0 sum"),
-        "1 2",  # a stretch in two forms, for both ranks
+        "1 2",  # one stretch in two forms, for both ranks
         *("3 c 3.0 b 0 c 500.0", "2 b 0 c 500.0"),
         *("4 c 3.0 s 0 0 c 500.0 w 0", "3 s 0 0 c 500.0 w 0"),
     ]
 
 
 def operation(call: str, bytes_: tuple[int, int]) -> tuple:
-    """Of two ranks, whose bytes may be in classes of their own."""
+    """Returns the operation of a call of two ranks, whose bytes may be in different size classes.
+    """
     stored = made(call, [(0, 5_000, 90_000), (1, 2_000, 90_000)])
     for row, own in zip(stored["site"], bytes_):
         row |= {"bytes": own, "size_class": own.bit_length()}
@@ -335,7 +340,7 @@ def before(least_us: float, most_us: float | None, stored: store.Stored) -> stor
 
 
 def short_result() -> store.Stored:
-    """Touched after 100 us; its transfer takes 400."""
+    """Returns a record whose result is accessed after 100 us, while its transfer takes 400 us."""
     stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
     for row in stored["time_window"]:
         row["least_ns"] = row["most_ns"] = 100_000
@@ -364,7 +369,7 @@ def test_a_call_stays_where_an_earlier_start_wins_little_or_is_not_known(bounds)
         ([(1000, 2000)], "1.00–2.00 ms"),
         ([(1000, None)], "≥ 1.00 ms"),
         ([(0, 2000)], "≤ 2.00 ms"),
-        # The half that is known best.
+        # The better known half of the windows is used.
         ([(0, 2000), (990, 1000), (0, 5000), (980, 1000)], "1.00 ms"),
         ([], "unknown"),
     ],
@@ -376,7 +381,7 @@ def test_what_is_said_of_windows(bounds, said):
 
 
 def with_events(spans: list[tuple[int, int, int]], recorded: int) -> analysis.Advice:
-    """Of rank 0: (kind, begin, end) in us."""
+    """Returns advice with events of rank 0. Spans are (kind, begin, end) in us."""
     stored = made("MPI_Allreduce", [(0, 0, 10), (1, 0, 10)])
     stored["rank"][0]["events"] = recorded
     for what, began, ended in spans:
@@ -406,7 +411,8 @@ def test_what_was_not_kept_is_shown_as_a_gap():
 
 
 def with_threads(*spans: tuple[str, int, int]) -> analysis.Advice:
-    """Of rank 0's thread of Weft's: (doing, begin, end) in us; the rank begins at 100 us."""
+    """Returns advice with activities of Weft's thread on rank 0. Spans are (doing, begin, end) in
+    us. The rank begins at 100 us."""
     stored = made("MPI_Iallreduce", [(0, 0, 10), (1, 0, 10)])
     for rank in stored["rank"]:
         rank["began_ns"] = 100_000
@@ -450,7 +456,8 @@ def test_inlined_frames_come_first():
 
 
 def test_no_neighbour_is_named_for_a_function_of_a_stripped_file(tmp_path):
-    """Of shown() the file keeps name and size, of the function behind it nothing."""
+    """The stripped file keeps the name and the size of shown(), and nothing of the function behind
+    it."""
     source, library = tmp_path / "a.c", tmp_path / "liba.so"
     source.write_text(
         "int shown(int x) { return x + 1; }\n"
@@ -484,7 +491,8 @@ def test_without_addr2line_functions_are_named(tmp_path, monkeypatch):
 def test_what_names_no_lines_is_told():
     stored = made("MPI_Allreduce", [(0, 0, 10), (1, 0, 10)])
     stored.about["addr2line"] = None
-    assert analysis.analyse(stored).notes == []  # a Python program
+    # line numbers need no debug information in a Python program
+    assert analysis.analyse(stored).notes == []
     for row in stored["site"]:
         row["place"] = ""
     assert "package binutils" in analysis.analyse(stored).notes[0]
@@ -494,7 +502,8 @@ def test_what_names_no_lines_is_told():
 
 @pytest.fixture
 def kept(tmp_path):
-    """The record of one rank that called from a Python program, which is gone."""
+    """Returns the record of one rank that called MPI from a Python program, which was removed
+    since."""
     script = tmp_path / ("a-long-name-" * 10) / "app.py"
     script.parent.mkdir()
     script.write_text("def work():\n    return comm.allgather(1)\n")

@@ -1,6 +1,5 @@
-"""Fragments with the arguments that stand in the program's source, and what cannot be read there.
-Records are made here, and no program runs.
-"""
+"""Tests fragments with the arguments in the program's source, and arguments that cannot be read
+there. Records are made here, and no program runs."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ SUFFIXES = {"c": "c", "c++": "cc", "fortran": "f90", "python": "py"}
 
 
 def site_of(path: Path, lines: list[str], call: str = "MPI_Allreduce") -> sites.Site:
-    """As a record that was made where the source is at hand gives it, from line 3 on."""
+    """Returns the site of a call in line 3 of a source file with these lines."""
     path.write_text("\n".join(["", "", *lines]) + "\n")
     stored = made(call, [(0, 0, 10), (1, 0, 10)])
     for row in stored["site"]:
@@ -53,7 +52,7 @@ def site_of(path: Path, lines: list[str], call: str = "MPI_Allreduce") -> sites.
     rows = [{"file": file, "line": n, "text": text} for (file, n), text in texts.items()]
     stored["source"].extend(rows)
     site = analysis.analyse(stored).sites[0]
-    # As of a call by its address.
+    # A call through a pointer may be recorded like this.
     site.binding, site.calls, site.repeated = "", 20, 1.0
     return site
 
@@ -72,7 +71,7 @@ def test_fragments_have_the_arguments_of_the_call(language, tmp_path):
 
 @pytest.mark.parametrize("language", STARTED)
 def test_no_two_requests_of_a_fragment_receive_into_one_buffer(language, tmp_path):
-    """Nor are names of two functions set side by side."""
+    """Neither may names of two functions stand side by side."""
     into = {"c": "f(a, b)", "fortran": "total", "python": "total[:, 0]"}
     into["c++"] = into["c"]
     path = tmp_path / f"a.{SUFFIXES[language]}"

@@ -1,6 +1,5 @@
-"""What `weft advise` proposes to write: changes, fragments, and what it says of waits. Records are
-made here, and no program runs.
-"""
+"""Tests the code that `weft advise` proposes, and its text about waits. Records are made here, and
+no program runs."""
 
 from __future__ import annotations
 
@@ -73,7 +72,8 @@ def test_where_a_result_is_used_stands_in_the_advice():
 
 
 def sent_again(after_us: float, window_us: float = 500) -> store.Stored:
-    """What each call sends is written so long after it, its result used after this window."""
+    """Returns a record in which each call's send buffer is written after this time, and its result
+    is used after this window."""
     stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 0, 1_000_000)])
     for row in stored["time_window"]:
         row["least_ns"] = row["most_ns"] = window_us * 1e3
@@ -101,12 +101,13 @@ def test_what_is_sent_and_written_at_once_has_no_gain():
     assert (site.gain_high_us, site.why_no_gain) == (0, analysis.WRITTEN_AT_ONCE)
 
 
-PERIOD, TIME, GAP = 1_000_000, 100_000, 1_000  # ns
+PERIOD, TIME, GAP = 1_000_000, 100_000, 1_000  # times in ns
 
 
 def in_a_row(sites_: tuple[int, ...], left_alone: int = 500_000, written: int = 500_000, apart=16):
-    """Calls of these sites right behind each other, four times on each rank: each result is left
-    alone for so long, and what is sent was not written for so long before."""
+    """Returns a record with consecutive calls of these sites, four times on each rank. Each result
+    is left alone for this time in ns, and the sent data was not written for this time before the
+    call."""
     stored = made("MPI_Allreduce", [(0, 0, 400_000), (1, 0, 400_000)])
     both = {site: row for site in set(sites_) for row in stored["site"]}
     stored.tables["site"] = [
@@ -149,9 +150,9 @@ def test_what_the_first_has_sent_stays_until_both_are_over(written_ns, free):
 @pytest.mark.parametrize(
     "against",
     [
-        {"left_alone": GAP + TIME - 1},  # before the second call was over
-        {"written": TIME + GAP - 1},  # after the first call had begun
-        {"apart": 0},  # one writes what the other uses
+        {"left_alone": GAP + TIME - 1},  # the result is used before the end of the second call
+        {"written": TIME + GAP - 1},  # the sent data is written after the begin of the first call
+        {"apart": 0},  # one call writes memory that the other uses
     ],
 )
 def test_one_reason_is_enough_that_calls_need_each_other(sites_, against):
@@ -160,10 +161,11 @@ def test_one_reason_is_enough_that_calls_need_each_other(sites_, against):
 
 
 def test_all_calls_of_a_loop_are_held_against_each_other():
-    """Not only each against the one before: a buffer may be every other call's."""
+    """Each call is compared with all others in a loop, not only with the one before it: every other
+    call may have the same buffer."""
     assert analysis.analyse(in_a_row((0, 0, 0), apart=1)).pairs == []
     assert analysis.analyse(in_a_row((0, 0, 0), left_alone=2 * GAP + TIME)).pairs == []
-    assert analysis.analyse(in_a_row((0, 0), apart=1)).pairs == []  # too few to tell
+    assert analysis.analyse(in_a_row((0, 0), apart=1)).pairs == []  # two calls are too few to tell
 
 
 @pytest.mark.parametrize("what", [record.AFTER, record.BEFORE])
@@ -178,7 +180,7 @@ def test_what_was_not_observed_on_each_rank_is_not_advised_on(what):
 def test_of_a_record_without_buffers_nothing_is_known():
     stored = in_a_row((0, 1))
     for row in stored["event"]:
-        row["apart"] = 0  # the default of older records
+        row["apart"] = 0  # older records have this default
     assert analysis.analyse(stored).pairs == []
 
 
@@ -196,7 +198,7 @@ SUFFIXES = {"c": "c", "c++": "cc", "fortran": "f90", "python": "py"}
 
 
 def message_wait(**more) -> dict:
-    """Of rank 0, which waits for two messages in each of ten times."""
+    """Returns a row about waits of rank 0, which waits for two messages at a time, ten times."""
     row = {"rank": 0, "module": "m", "offset": 9, "place": "", "call": "MPI_Waitall", "binding": 0}
     row |= {"waits": 10, "messages": 20, "bytes": 20 << 20, "between_ns": 10_000_000}
     return row | {"waited_ns": 4_000_000, "tests": 0} | more
@@ -246,7 +248,8 @@ def test_fragments_are_in_the_programs_language(language):
 
 
 OBJECT_CALLS = {
-    # The two calls of one method, and what mpi4py makes of an allreduce of objects.
+    # These are the two calls of one method, and the call that mpi4py makes for an allreduce of
+    # objects.
     ("MPI_Allgather_c", "return comm.allgather(mine)"): "allgather",
     ("MPI_Allgatherv_c", "return comm.allgather(mine)"): "allgather",
     ("MPI_Bcast", "total = self.comm.allreduce(part, op=MPI.SUM)"): "allreduce",

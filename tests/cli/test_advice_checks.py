@@ -1,4 +1,5 @@
-"""Fragments that are shown compile for the job's MPI library, or it has at least their call."""
+"""Tests that shown fragments compile for the job's MPI library, or that the library has at least
+their call."""
 
 from __future__ import annotations
 
@@ -68,7 +69,8 @@ def test_a_wrong_fragment_is_not_shown(what):
 
 
 def test_what_the_library_lacks_is_not_proposed(tmp_path):
-    """As persistent collectives before MPI 4, where no compiler wrapper is at hand."""
+    """Libraries before MPI 4, for example, have no persistent collectives. There is no compiler
+    wrapper here."""
     source, library = tmp_path / "a.c", tmp_path / "libmpi.so.12"
     source.write_text("int MPI_Iallreduce(void) { return 0; }\n")
     subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library], check=True, timeout=60)

@@ -1,7 +1,8 @@
-"""Each kind of advice that `weft advise` gives of one call, on programs in which it is right and on
-programs in which it would be wrong. Advice on several calls in flight is in test_advise_order.py,
-on messages in test_advise_places.py and test_advice_changes.py, on pickled objects there, too.
-"""
+"""Tests each kind of advice on one call, on programs for which it is right and on programs for
+which it would be wrong.
+
+Advice on several calls in flight is tested in test_advise_order.py. Advice on messages is tested in
+test_advise_places.py and test_advice_changes.py, and advice on pickled objects in the latter."""
 
 from __future__ import annotations
 
@@ -12,14 +13,15 @@ HALF_US = BUSY_MS * 1e3 / 2
 
 
 def planted_in(site) -> str:
-    """The function that has the case."""
+    """Returns the name of the function in the program that contains the case."""
     names = [site.function, *(one.frame.function for one in site.outer)]
     kinds = ("room", "none", "plan", "noplan", "later", "notlater")
     return next(name for name in names if name.startswith(kinds))
 
 
 def may_run_us(site) -> float:
-    """So long after the call, or its wait, it may be in flight, as far as the advisor knows."""
+    """Returns for how many us the call may be in flight after its return, or after its wait, as far
+    as the advisor knows."""
     bounds = site.after.bounds
     return 0.0 if bounds is None else site.can_run_us(bounds[0])
 
@@ -30,7 +32,7 @@ def test_each_kind_of_advice_where_it_is_right_and_where_not(mpi, program, advis
     assert done.returncode == 0, done.stderr
     stored = store.read(tmp_path / "weft-advise.sqlite")
     for rank in stored["rank"]:
-        rank["cores"] = 8  # so that there is room beside the program
+        rank["cores"] = 8  # leaves free cores beside the program
     advice = analysis.analyse(stored)
     found = {planted_in(site): site for site in advice.sites if site.call != "MPI_Reduce"}
     assert len(found) == 18
@@ -48,11 +50,11 @@ def test_each_kind_of_advice_where_it_is_right_and_where_not(mpi, program, advis
     for name, later in (("later_wait", True), ("notlater_used_at_once", False)):
         site = found[name]
         assert (site.wait_later_us >= min(HALF_US, site.waited_us)) == later, name
-        site.waited_us, site.tests = HALF_US, 0  # as if it had been waited for
+        site.waited_us, site.tests = HALF_US, 0  # the site is changed as if it had been waited for
         site.between_us = 1.0
         said = fragments.of_nonblocking(site)
         assert ("right before the result is used (" in said) == later, said
-    # Which of these calls are in a row, and free of each other, is another question.
+    # This test does not ask which of these calls are consecutive and independent of each other.
     planned = {planted_in(site) for site in advice.sites if fragments.persistent(site)}
     assert "plan_the_same" in planned and not any(name.startswith("noplan") for name in planned)
     assert all(code for text, code in show.changes(advice) if "always has the same" in text)

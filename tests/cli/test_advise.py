@@ -1,8 +1,8 @@
-"""`weft advise`: planted programs whose windows are known, programs that must not be disturbed,
-and bad input.
+"""Tests `weft advise` on programs that plant windows of known length, on programs that must not be
+disturbed, and on bad input.
 
-Why windows are held against the program's own clock only: a window is never shorter than what it
-computes there, and never longer than a round; how long either is, the machine's load decides.
+Windows are compared only with the program's own clock. A window is never shorter than the
+computation in it, and never longer than a round. The load of the machine decides how long both are.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def line_of(source: str, text: str) -> int:
 
 
 def round_us(errors: str) -> float:
-    """The longest."""
+    """Returns the longest time of a round in us."""
     return float(errors.split("round ")[1].split()[0]) * 1e3
 
 
@@ -57,18 +57,19 @@ def test_windows(mpi, program, advise, tmp_path, inside):
     assert found["heap_case MPI_Allreduce"]["line"] == line_of("advise_windows.c", "heap, 40000")
     assert found["heap_case MPI_Allreduce"]["file"].endswith("advise_windows.c")
     stored = store.read(tmp_path / "weft-advise.sqlite")
-    # What lies beside a thread's stack is no part of it; here nothing lies beside the first's data.
+    # Memory beside a thread's stack is not part of it. In this case nothing is beside the first
+    # thread's data.
     whys = {record.UNKNOWNS[row["why"]] for row in stored["unknown"]}
     assert mpi.name != "mpich" or "the result is in memory that cannot be guarded" not in whys
     advice = analysis.analyse(stored)
     heap = next(site for site in advice.sites if site.function == "heap_case")
     assert heap.arguments.words[:3] == ["in", "heap", "40000"]
-    # It shares pages with what is used beside it.
+    # The static buffer shares pages with other data that is used.
     static = found["static_case MPI_Allreduce"]
     window = static["window_after_us"] or static["window_after_bounds_us"]
     assert window and max(window.values()) >= BUSY_MS * 1e3
     assert found["stack_case MPI_Allreduce"]["window_after_us"] is None
-    # Where the system permits no breakpoints it is unknown, and never too short.
+    # If the system permits no hardware breakpoints, the window is unknown. It is never too short.
     scalar = found["scalar_case MPI_Allreduce"]["window_after_us"]
     assert scalar is None or scalar["median"] >= BUSY_MS * 1e3
     page = (tmp_path / "weft-advise.html").read_text()
@@ -76,9 +77,9 @@ def test_windows(mpi, program, advise, tmp_path, inside):
 
 
 def test_windows_before(mpi, program, advise, tmp_path):
-    """A case's own clock says how long what it sends had been written."""
+    """The program's own clock tells for each case how long ago the sent data was written."""
     command = [program(mpi, "advise_before.c"), BUSY_MS, ROUNDS]
-    # All the budget that there is, so that every call is watched.
+    # With the whole budget every call is observed.
     done = advise(mpi, command, "--overhead", "100%", "--json", "s.json")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("checksum ")
@@ -88,7 +89,7 @@ def test_windows_before(mpi, program, advise, tmp_path):
         bounds = found[name]["window_before_us"]
         assert bounds["least"] <= longest[name], name
         assert bounds["most"] >= BUSY_MS * 1e3, name
-    # Nobody writes it between two calls.
+    # The constant case does not write its send buffer between two calls.
     constant = found["constant_case"]["window_before_us"]
     assert constant["least"] >= BUSY_MS * 1e3 and constant["most"] is None
     assert found["stack_case"]["window_before_us"] is None
@@ -100,9 +101,9 @@ PLANTED_US = {"planted_0": 0, "planted_200us": 200, "planted_10ms": 1e4, "plante
 
 
 def test_planted_windows(mpi, program, advise, tmp_path):
-    """Of each call the program knows bounds for both windows, and so for their medians."""
+    """The program knows bounds of both windows of each call, and so of their medians."""
     command = [program(mpi, "advise_planted.c"), 8]
-    # All the budget that there is, so that every call is watched.
+    # With the whole budget every call is observed.
     done = advise(mpi, command, "--overhead", "100%", "--json", "s.json")
     assert done.returncode == 0, done.stderr
     said = [line.split() for line in done.stderr.splitlines() if line.startswith("planted_")]
@@ -112,7 +113,7 @@ def test_planted_windows(mpi, program, advise, tmp_path):
         before_least, before_most, after_least, after_most = own[name]
         assert min(before_least, after_least) >= planted_us, name
         before, after = found[name]["window_before_us"], found[name]["window_after_us"]
-        # Clocks are printed with three digits.
+        # The program prints times with three digits.
         assert after_least - 0.01 <= after["median"] <= after_most + 0.01, name
         assert before["least"] <= before_most + 0.01, name
         assert before["most"] >= before_least - 0.01, name
@@ -158,7 +159,7 @@ def test_the_timeline_follows_nonblocking_calls(mpi, program, advise, tmp_path):
 def test_the_timeline_has_wefts_threads(mpi, weft, advise, tmp_path, inside):
     """The engine's thread is awake while a collective is in flight, by the clock of the calls."""
     program = [mpi.program("overlap"), "--collective", "allreduce", "--bytes", "512KiB"]
-    # It computes for long, so that a thread that comes late on a loaded machine is still in time.
+    # The computation is long, so that the thread acts in time even on a loaded machine.
     program += ["--engines", "thread", "--repetitions", "8", "--pause-us", "0", "--ratio", "20"]
     command = [weft, "run", "--engine", "thread", "--", *program]
     done = advise(mpi, command, "--trace", "t.json", inside=inside)
@@ -175,7 +176,7 @@ def test_the_timeline_has_wefts_threads(mpi, weft, advise, tmp_path, inside):
     }
     awake = [e for e in mine if e["cat"] != "Weft's thread sleeps"]
     flights = [e for e in spans if e["cat"] == "in flight"]
-    # Of a rank that always comes last nothing is in flight.
+    # A rank that always arrives last has no collective in flight.
     assert any(
         one["pid"] == other["pid"]
         and one["ts"] < other["ts"] + other["dur"]
@@ -203,7 +204,8 @@ def test_the_page_draws_the_timeline(kept, tmp_path):
     _, _, shown = (tmp_path / "weft-advise.html").read_text().partition('id="timeline"')
     shown = shown.partition("All call sites")[0]
     assert "rank 0, collectives" in shown and "rank 1, result left alone" in shown
-    assert len(set(re.findall(r'fill="(var\(--\w+\))"><path', shown))) >= 2  # kinds of spans
+    # kinds of spans, by their colours
+    assert len(set(re.findall(r'fill="(var\(--\w+\))"><path', shown))) >= 2
     assert "since MPI_Init" in shown and "<script" not in shown
 
 
@@ -224,7 +226,7 @@ def test_nothing_is_disturbed(mpi, program, advise, environment, name):
         timeout=120,
     )
     assert plain.returncode == 0 and plain.stdout.count("\n") == SAFETY[name]
-    # All the budget that there is, so that every call is watched.
+    # With the whole budget every call is observed.
     watched = advise(mpi, [safety], "--overhead", "100%")
     assert watched.returncode == 0, watched.stderr
     assert watched.stdout.splitlines()[: SAFETY[name]] == plain.stdout.splitlines()
@@ -265,7 +267,7 @@ def test_nonblocking_calls_are_followed(mpi, program, advise, tmp_path):
 
 @pytest.mark.parametrize("how", ["many", "persistent", "some"])
 def test_requests_are_followed_however_they_are_completed(mpi, program, advise, tmp_path, how):
-    """So that nothing counts as pending when the result of the blocking call is looked at."""
+    """All requests must be complete for the advisor when it observes the blocking call's result."""
     command = [program(mpi, "advise_requests.c"), how]
     done = advise(mpi, command, "--overhead", "100%")
     assert done.returncode == 0, done.stderr
@@ -274,7 +276,7 @@ def test_requests_are_followed_however_they_are_completed(mpi, program, advise, 
     assert not any("pending" in why for why in blocking.unknown["after"]), blocking.unknown
     if how != "persistent":
         assert found["MPI_Iallreduce"].waited_us is not None
-        # The last test of each call is the one that finds it complete.
+        # The test that finds a call complete is not counted among the call's tests.
         assert (found["MPI_Iallreduce"].tests > 0) == (how == "some")
 
 
@@ -298,7 +300,8 @@ def test_the_first_word_that_is_no_option_is_the_program(program, advise):
 
 
 def test_many_communicators_one_after_the_other(mpi, program, advise, tmp_path):
-    """10,000 of them, with two calls each, which are more than a rank keeps."""
+    """The program makes 10,000 communicators with two calls each, which is more than a rank
+    records."""
     done = advise(mpi, [program(mpi, "advise_ends.c"), "communicators"], "--overhead", 0)
     assert done.returncode == 0, done.stderr
     stored = store.read(tmp_path / "weft-advise.sqlite")
@@ -326,7 +329,7 @@ def test_python(mpi, advise, tmp_path):
     words = ["env", f"MPI4PY_LIBMPI={mpi.library}", sys.executable, script, BUSY_MS, ROUNDS]
     done = advise(mpi, words, "--mpi", mpi.name, "--overhead", "50%", "--json", "s.json")
     assert done.returncode == 0, done.stderr
-    script.unlink()  # the record has its lines
+    script.unlink()  # the record contains the lines of the source
     advice = analysis.analyse(store.read(tmp_path / "weft-advise.sqlite"))
     buffers = next(site for site in advice.sites if site.function == "with_buffers")
     assert buffers.place == f"{script}:{line_of(script.name, 'comm.Allreduce')}"
@@ -457,7 +460,7 @@ def test_the_labs_program_must_be_told_from_its_options(call):
 
 
 def test_without_dispatch_of_system_calls_windows_are_unknown(program, advise, tmp_path):
-    """As with kernels before 5.11; all else works."""
+    """Kernels before 5.11 have no dispatch of system calls. Everything except windows works."""
     mpi = mpi_libraries.implementation("mpich")
     tool = tmp_path / "refuse.so"
     source = SOURCES.parents[1] / "faults" / "programs" / "refuse.c"

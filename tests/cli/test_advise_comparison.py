@@ -1,6 +1,5 @@
-"""Two records of one program, before and after a change: the table, the page and the JSON. Most
-records are made here, and no program runs.
-"""
+"""Tests the comparison of two records of a program, before and after a change: table, page and
+JSON. Most records are made here, and no program runs."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from weft.advise import analysis, compare, page, store
 
 
 def named(name: str, call: str, *times_us: int) -> store.Stored:
-    """A record of one site in this function, with so many microseconds of each rank."""
+    """Returns a record of one site in this function, with this time in us of each rank."""
     stored = made(call, [(rank, 0, us * 1000) for rank, us in enumerate(times_us)])
     for row in stored["site"]:
         row["place"] = f"f.c:7:{name}"
@@ -64,7 +63,7 @@ def test_what_is_new_and_what_is_gone_is_told():
         "bcast in two": compare.NEW,
         "allreduce in one": compare.GONE,
     }
-    assert found.changes[0].name == "bcast in two"  # the longest first
+    assert found.changes[0].name == "bcast in two"  # the change of the longest call is first
     assert compare.sentences(found) == [
         "New: bcast in two (900 µs).",
         "Gone: allreduce in one (500 µs).",
@@ -75,7 +74,7 @@ def test_noise_is_no_change():
     found = compared(
         named("work", "MPI_Allreduce", 500, 500), named("work", "MPI_Allreduce", 540, 540)
     )
-    assert found.changes[0].kind == compare.ALIKE  # of a run of 10 ms 50 µs are little
+    assert found.changes[0].kind == compare.ALIKE  # 50 µs count little in a run of 10 ms
     assert compare.sentences(found) == [
         "No collective takes noticeably more or less time than before."
     ]
@@ -113,7 +112,7 @@ def test_the_page_of_a_comparison(tmp_path):
 
 @pytest.fixture
 def empty(tmp_path):
-    """A record of a program that called no collective."""
+    """Returns a record of a program that called no collective."""
     stored = named("work", "MPI_Bcast", 5, 5)
     for table in ("site", "time_window", "arrival"):
         stored[table].clear()

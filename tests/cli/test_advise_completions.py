@@ -1,6 +1,5 @@
-"""Windows after the completion of collectives that are started: held against the program's own
-clock, since how long they are the machine's load decides.
-"""
+"""Tests windows after the completion of non-blocking collectives. They are compared with the
+program's own clock, since the load of the machine decides how long they are."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from advise_runs import sites
 
 
 def measured(mpi, program, advise, tmp_path, *arguments) -> tuple[dict, dict]:
-    """What the program says of each function, and the sites by function and call."""
+    """Returns what the program prints about each function, and the sites by function and call."""
     command = [program(mpi, "advise_completions.c", "-pthread"), 6, *arguments]
     done = advise(mpi, command, "--overhead", "100%", "--json", "s.json")
     assert done.returncode == 0, done.stderr
@@ -33,7 +32,7 @@ def test_windows_after_a_wait(mpi, program, advise, tmp_path):
     uses = {name: found[f"{name} MPI_Iallreduce"]["first_use"][0] for name in ("started", "mailed")}
     assert "MPI_Start(&sending)" in uses["started"]["source"]
     assert "MPI_Startall" in uses["mailed"]["source"]
-    # Where the system permits no breakpoint it is unknown.
+    # If the system permits no hardware breakpoint, the window is unknown.
     number = found["number MPI_Iallreduce"]
     assert number["window_after_us"] is None or is_within(number, own["number"])
     assert found["stack MPI_Iallreduce"]["window_after_us"] is None

@@ -1,4 +1,5 @@
-"""`weft advise` on memory that other ranks may touch, and on code that comes and goes."""
+"""Tests `weft advise` on memory that other ranks may access, and on code that is loaded and
+unloaded."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ SHARED = ("mapped_case", "mapped_number", "window_case", "window_number")
 
 @pytest.mark.parametrize("heap", [False, True], ids=["alone", "shared-heap"])
 def test_what_other_ranks_may_touch_is_unknown(mpi, weft, program, advise, tmp_path, heap):
-    """They do so half-way through each window, which this rank's guards do not see."""
+    """Other ranks access the memory in the middle of each window, which this rank's page guards do
+    not notice."""
     with_heap = [weft, "run", "--shared-heap=4096", "--"] if heap else []
     command = [*with_heap, program(mpi, "advise_shared.c"), BUSY_MS, CALLS, tmp_path / "mapped"]
     done = advise(mpi, command, "--overhead", "100%", "--json", "s.json")
@@ -33,7 +35,7 @@ def test_what_other_ranks_may_touch_is_unknown(mpi, weft, program, advise, tmp_p
     assert "cannot be guarded" in why["mapped_case"] and "one-sided" in why["window_case"]
     said = [line.split() for line in done.stderr.splitlines() if line.startswith(PRIVATE)]
     own = {name: (float(least), float(most)) for name, least, most in said}
-    if not heap and mpi.name == "mpich":  # whose MPI_Alloc_mem is a rank's own
+    if not heap and mpi.name == "mpich":  # MPICH's MPI_Alloc_mem returns memory of the rank alone
         assert found["alloc_case"]["window_after_us"]
     for name in PRIVATE:
         least, most = own[name]
@@ -42,7 +44,8 @@ def test_what_other_ranks_may_touch_is_unknown(mpi, weft, program, advise, tmp_p
 
 
 def test_code_that_is_loaded_for_each_call(mpi, program, advise, tmp_path):
-    """The call has its line, and the function that is inlined around it, when the code is gone."""
+    """The call's line, and the function inlined around it, are known although the code has been
+    unloaded."""
     source = SOURCES / "advise_plugin.c"
     plugin = program(mpi, source.name, "-DPLUGIN", "-shared", "-fPIC")
     command = [program(mpi, source.name), plugin, BUSY_MS, CALLS]

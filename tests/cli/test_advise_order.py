@@ -1,5 +1,5 @@
-"""`weft advise`: of calls in a row it is told which need each other, and which do not; those in a
-wrapper are told apart by its callers."""
+"""Tests that `weft advise` tells which consecutive calls depend on each other, and that it
+distinguishes calls in a wrapper by the wrapper's callers."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def test_what_may_be_in_flight_together_and_what_not(mpi, program, advise, tmp_p
         place = show.short_place(site)
         assert " from wrapped_twice " in place and " from free_in_a_wrapper " in place
     assert "MPI_Iallreduce(…" in fragments.together(*wrapped)
-    # Buffers of a wrapper are gone when it returns.
+    # The buffers of a wrapper do not exist any more when it returns.
     numbers = [site for site in advice.sites if site.function == "sum_of"]
     assert len(numbers) == 2 and not any(map(fragments.persistent, numbers))
-    # Another call of one wrapper changes nothing there.
+    # Another call in the same wrapper must not change the result.
     needs = [site for site in advice.sites if planted_in(site) == "needs_in_a_wrapper"]
     assert [site.calls for site in needs] == [ROUNDS, ROUNDS]
 
 
 def planted_in(site) -> str:
-    """The function that has the case."""
+    """Returns the name of the function in the program that contains the case."""
     names = [site.function, *(one.frame.function for one in site.outer)]
     return next(name for name in names if name.startswith(("free", "needs")))
 

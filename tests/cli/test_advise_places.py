@@ -1,4 +1,5 @@
-"""`weft advise`: where results are used and what is sent is written, and what counts as a call."""
+"""Tests the places that `weft advise` names for the first use of results and the last write of sent
+data, and which calls it counts."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ def found(mpi, program, advise, tmp_path):
 
 
 def test_places_and_calls(found, tmp_path):
-    """Of a copy the place is its caller, and of a result that MPI is given that call."""
+    """The place of a copy is that of its caller. The place of a result that is passed to MPI is
+    that call."""
     for name, used in (("read_case", "used"), ("copy_case", "copied"), ("mpi_case", "given")):
         first, *others = found[name]["first_use"]
         assert (Path(first["file"]).name, first["line"]) == (SOURCE.name, line_of(f"{used} here"))
@@ -46,10 +48,10 @@ def test_places_and_calls(found, tmp_path):
     assert fragments.use(site["copy_case"]).startswith(
         f"Its result is first used at advise_places.c:{line_of('copied here')} ("
     )
-    # The root changes, or does not.
+    # One site's calls have different roots, the other's always the same one.
     assert fragments.persistent(site["roots_case"]) == ""
     assert fragments.persistent(site["same_case"]) == "MPI_Bcast_init"
-    # Of the wait for one collective and three messages a quarter.
+    # A wait for one collective and three messages counts for a quarter.
     waits = {name: us for name, calls, us in advice.calls}["MPI_Waitall"]
     one = site["wait_case"]
     assert one.waited_us * one.calls == pytest.approx(waits / 4, rel=0.05)
@@ -69,12 +71,13 @@ def test_persistent_collectives_are_sites(program, advise, tmp_path):
     assert (freed.call, freed.calls) == ("MPI_Bcast_init", 1)
     assert one.between_us > 1000
     assert fragments.persistent(one) == ""
-    # A plan outlives its communicator.
+    # A persistent request outlives its communicator.
     assert len(stored["arrival"]) == 2 * (CALLS + 1)
 
 
 def test_waits_for_messages_have_places(mpi, program, advise, tmp_path):
-    """By one wait for two messages, by tests, and by a wait for each that is planned."""
+    """The program completes messages by one wait for two messages, by tests, and by a wait for each
+    persistent one."""
     command = [program(mpi, SOURCE.name), CALLS, "halo"]
     done = advise(mpi, command, "--json", "s.json")
     assert done.returncode == 0, done.stderr
@@ -91,7 +94,7 @@ def test_waits_for_messages_have_places(mpi, program, advise, tmp_path):
     }
     assert (found["at once"]["waits"], found["planned"]["waits"]) == (CALLS, 2 * CALLS)
     assert (found["at once"]["call"], found["tested"]["call"]) == ("MPI_Waitall", "MPI_Testall")
-    # Rank 1 waits for rank 0 each time, rank 0 never.
+    # Rank 1 waits for rank 0 each time, and rank 0 never waits.
     assert found["at once"]["waited_us"] > 1000 > found["at once"]["between_us"]
     assert found["tested"]["tests"] > 0 and found["at once"]["tests"] == 0
     assert found["planned"]["between_us"] > 1000

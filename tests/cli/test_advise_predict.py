@@ -1,4 +1,4 @@
-"""`weft advise --predict`: recorded calls on another machine, by the simulator."""
+"""Tests `weft advise --predict`, which simulates recorded calls on another machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ BYTES = 4096
 
 
 def record(path: Path, late_us: int = 0, computation_us: int = COMPUTATION_US) -> Path:
-    """Of two ranks that compute and call an allreduce in each step; the last comes later."""
+    """Writes a record of two ranks that compute and call an allreduce in each step. The last rank
+    arrives later by `late_us`."""
     database = sqlite3.connect(path)
     with database:
         database.executescript(store.TABLES)
@@ -86,7 +87,7 @@ def test_who_comes_first_waits_and_with_more_ranks_longer(tmp_path, costs):
     path = record(tmp_path / "r", late_us)
     same, more = (predicted(path, costs, Geometry(2, ranks, 1)) for ranks in (2, 64))
     cost_us = costs.library(Operation("allreduce", BYTES, Places(2, 2))).us
-    # The first call has no computation before it that is known.
+    # The computation before the first call is not known.
     waits_us = (STEPS - 1) * late_us / 2
     assert same.collective_us.expected == pytest.approx(waits_us + STEPS * cost_us)
     assert more.sites[0].waiting_us > same.sites[0].waiting_us
@@ -120,8 +121,10 @@ def test_shared_links_and_empty_buckets_take_longer(tmp_path, costs):
 
 def test_communicators_grow_as_all_ranks_do():
     grid = Geometry(16, 256, 16)
-    assert grid.places([0, 1, 2, 3]) == Places(16, 1)  # a row of a grid
-    assert grid.places([0, 4, 8, 12]) == Places(16, 16, 16)  # a column, beside others
+    # the communicator is a row of a grid of ranks
+    assert grid.places([0, 1, 2, 3]) == Places(16, 1)
+    # the communicator is a column, and other columns use the same nodes
+    assert grid.places([0, 4, 8, 12]) == Places(16, 16, 16)
     assert Geometry(4, 4, 1).places([0, 2]) == Places(2, 2, 1)
 
 

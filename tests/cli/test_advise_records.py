@@ -1,4 +1,4 @@
-"""What `weft advise` keeps: records that are read again, compared, damaged, or have no place."""
+"""Tests records of `weft advise` that are read again, compared, damaged, or cannot be written."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_record_that_cannot_be_written_is_not_begun(program, advise):
 
 
 def test_what_was_recorded_outlives_a_full_disk(program, advise, monkeypatch, tmp_path, capsys):
-    """Ranks have recorded, then nothing can be written where the record should be."""
+    """The ranks have written their records, but the job's record cannot be written."""
     mpi = mpi_libraries.implementation("mpich")
     monkeypatch.setattr(session, "run", lambda command, overhead, mpi, directory: 3)
     monkeypatch.setattr(session, "read_directory", lambda directory: ["a rank's"])
@@ -75,7 +75,8 @@ def test_records_have_any_name(program, advise, tmp_path):
 
 
 def test_without_a_place_for_the_record(mpi, program, environment, tmp_path):
-    """The ranks' part alone, with a directory that does not exist: the program runs as ever."""
+    """Only the ranks' library runs, with a directory that does not exist. The program must run as
+    usual."""
     loaded = installation.preload_library(mpi.family)
     library = loaded.with_name(f"libweft-advise-{mpi.family}.so")
     extra = {"WEFT_ADVISE_DIRECTORY": str(tmp_path / "none" / "none"), "LD_PRELOAD": str(library)}
@@ -110,7 +111,7 @@ def test_a_file_that_is_no_record(call, tmp_path):
 def test_what_ranks_of_other_nodes_have_left_is_put_together(
     mpi, program, weft, call, environment, tmp_path
 ):
-    """A node that has no such directory makes it: here each rank has one of its own."""
+    """A node without the directory creates it. Here each rank has a directory of its own."""
     (tmp_path / "0").mkdir()
     own = [program(mpi, "advise_ends.c"), "kill"]
     launcher = [mpi.mpiexec, *(["--oversubscribe"] if mpi.name == "openmpi" else [])]
@@ -154,7 +155,7 @@ def test_records_on_other_nodes_are_named(tmp_path):
 def test_where_rank_0_is_on_another_node_it_says_where_the_record_is(
     program, environment, call, tmp_path
 ):
-    """Nobody has made the directory here, as on such a node."""
+    """The directory does not exist here, as on a node without the command."""
     mpi = mpi_libraries.implementation("mpich")
     there = tmp_path / "there"
     words = [*mpi.launcher(2), installation.weft_command(), "advise", "--directory", there, "--"]

@@ -1,4 +1,4 @@
-"""`weft advise --verify`: what is replayed, where, and when it is refused."""
+"""Tests `weft advise --verify`: what is replayed, where, and when it is refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SOURCES = Path(__file__).parent / "programs"
 
 
 def test_in_a_batch_script_replays_are_not_refused(program, advise):
-    """Which has the variables of a rank."""
+    """A batch script has the environment variables of a rank."""
     mpi = mpi_libraries.implementation("mpich")
     command = [program(mpi, "advise_ends.c"), "none"]
     done = advise(mpi, command, "--verify", variables={"SLURM_PROCID": "0"})
@@ -35,7 +35,7 @@ def test_verify_replays_with_and_without_weft(program, advise, tmp_path, how):
     rows = store.read(tmp_path / "weft-advise.sqlite")["replay"]
     # All cores compute, so that no change is proposed.
     assert {row["form"] for row in rows} == {FREE}
-    assert len(rows) == LEAST_ROUNDS  # no change: no more than these
+    assert len(rows) == LEAST_ROUNDS  # without a change no further rounds are run
     (site,) = sites(tmp_path / "s.json").values()
     assert isinstance(site["free_us"], float)
     said = " ".join(done.stdout.split())
@@ -49,13 +49,14 @@ def test_verify_replays_blocks_for_each_rank(program, advise, tmp_path):
     stored = store.read(tmp_path / "weft-advise.sqlite")
     calls = {(row["rank"], row["site"]): row["call"] for row in stored["site"]}
     replayed = [calls[row["rank"], row["site"]] for row in stored["replay"]]
-    # The root's, which has all blocks, and the others'; one in place.
+    # The root's site has all blocks, and differs from that of the other ranks. One collective is in
+    # place.
     sites = {"MPI_Gather": 2, "MPI_Scatter": 2, "MPI_Reduce_scatter": 2}
     for call in (*sites, "MPI_Reduce_scatter_block"):
         assert replayed.count(call) == sites.get(call, 1) * LEAST_ROUNDS, call
     for row in stored["site"]:
         if row["call"].startswith("MPI_Reduce_scatter"):
-            assert row["bytes"] == 8000 * row["calls"]  # the blocks of all ranks
+            assert row["bytes"] == 8000 * row["calls"]  # the bytes are those of all ranks' blocks
 
 
 def test_calls_belong_together_whatever_the_order_of_communicators_and_starts(
@@ -76,7 +77,7 @@ def test_calls_belong_together_whatever_the_order_of_communicators_and_starts(
 
 
 def test_verify_in_the_lab(weft, environment, tmp_path, permitted_lab):
-    """Where there is room for a gain, the change is replayed, too."""
+    """If the changed site may gain, its change is replayed, too."""
     mpi = mpi_libraries.implementation("mpich")
     program = [mpi.program("gemv_alltoall"), "--order", 1000, "--bytes", 200_000]
     command = [*program, "--form", "blocking", "--repetitions", 6]
@@ -97,7 +98,7 @@ def test_verify_in_the_lab(weft, environment, tmp_path, permitted_lab):
     (rounds,) = set(of_sites.values())
     assert LEAST_ROUNDS <= rounds <= MOST_ROUNDS
     sites = json.loads((tmp_path / "advice.json").read_text())["sites"]
-    if any(site["gain_us"]["high"] for site in sites):  # a busy machine may win nothing
+    if any(site["gain_us"]["high"] for site in sites):  # on a busy machine no site may gain
         assert f"{rounds} replays say" in " ".join(done.stdout.split())
 
 
@@ -117,9 +118,10 @@ def test_what_failed_is_not_replayed_and_that_is_said(program, advise):
 @pytest.mark.parametrize(
     ("samples", "elapsed_us", "narrow"),
     [
-        (range(0, 180, 20), 10_000, True),  # 2 % of the run are 200
+        # the interval is narrower than 2 % of the run, which are 200 us
+        (range(0, 180, 20), 10_000, True),
         (range(0, 270, 30), 10_000, False),
-        (range(300, 390, 10), 0, True),  # a third of the upper end is more
+        (range(300, 390, 10), 0, True),  # the interval is narrower than a third of its upper end
         (range(100, 370, 30), 0, False),
     ],
 )

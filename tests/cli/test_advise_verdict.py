@@ -1,5 +1,5 @@
-"""The first line of `weft advise`: the cheapest gain first, with a measured figure where there is
-one; and how long replays may take."""
+"""Tests the first line of `weft advise`, which names the gain with the least effort, with a
+measured figure if there is one. Also tests how long replays may take."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from weft.system import mpi_libraries
 
 
 def advice_of(free_us: list[float], window_ns: int = 500_000, cores: int = 4) -> analysis.Advice:
-    """Of a run of 10 ms with 9 in one call, which Weft shortens by so much in each replay."""
+    """Returns advice on a run of 10 ms with 9 ms in one call, which Weft shortens by these us in
+    the replays."""
     stored = made("MPI_Allreduce", [(0, 0, 9_000_000), (1, 0, 9_000_000)])
     stored.about["command"] = ["mpiexec", "-n", "2", "./app"]
     for row in stored["time_window"]:
@@ -51,7 +52,7 @@ def test_a_rank_does_not_know_its_launcher_which_is_named_by_the_number_of_ranks
     "free_us",
     [
         [-100, 0, 50, 0, 0, 0],
-        [100, 150, 199, 150, 150, 150],  # within 2 % of the run
+        [100, 150, 199, 150, 150, 150],  # the gain is within 2 % of the run
     ],
 )
 def test_where_weft_alone_wins_nothing_the_change_is_named(free_us):
@@ -64,9 +65,9 @@ def test_where_weft_alone_wins_nothing_the_change_is_named(free_us):
 @pytest.mark.parametrize(
     "free_us",
     [
-        [-1, 3000, 3000, 3000, 3000, 3500],  # not in each round
-        [190, 400, 400, 400, 400, 3500],  # the low end is within 2 % of the run
-        [3000, 3000, 3500],  # in too few
+        [-1, 3000, 3000, 3000, 3000, 3500],  # one round shows no gain
+        [190, 400, 400, 400, 400, 3500],  # the lower end is within 2 % of the run
+        [3000, 3000, 3500],  # there are too few rounds
     ],
 )
 def test_what_replays_leave_open_is_said(free_us):
@@ -110,7 +111,7 @@ def test_a_gain_of_none_is_no_figure():
 
 
 class Clock:
-    """A clock that is set by hand."""
+    """A clock that the test sets."""
 
     now = 0.0
 
@@ -126,7 +127,7 @@ def test_no_round_begins_that_would_end_after_the_budget():
         rounds += 1
         clock.now += 12.0
         pace.round_s.append(12.0)
-    assert rounds == 3  # a fourth would end at 48
+    assert rounds == 3  # a fourth round would end at 48 s
     assert pace.progress() == "round 4 of 9, about 12 s left"
 
 
@@ -151,7 +152,7 @@ def test_debians_mpich_runs_the_program_of_mpich(tmp_path):
 
 
 def test_a_replay_that_is_disturbed_wins_no_more():
-    """One that takes twice as long as the run counts half of what it seems to win."""
+    """If a replay takes twice as long as the run, half of its gain counts."""
 
     class OneStretch:
         recorded_ns = 1_000_000
@@ -161,7 +162,8 @@ def test_a_replay_that_is_disturbed_wins_no_more():
 
 
 def test_no_more_is_won_without_a_change_than_the_calls_take():
-    """Without the wait for the late rank, which the replay in a crowd may make look long."""
+    """The wait for a late rank does not count. A replay with more ranks than cores may make it look
+    long."""
     stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
     (site,) = analysis.analyse(stored).sites
     found = stretches_of(stored, [site])
@@ -173,7 +175,7 @@ def test_no_more_is_won_without_a_change_than_the_calls_take():
 
 
 def test_a_sample_of_the_calls_is_run_again(program, advise, tmp_path):
-    """Which gives the first line its figure; asked not to, it is not."""
+    """A short replay gives the first line its figure. With --no-sample there is no replay."""
     mpi = mpi_libraries.implementation("mpich")
     command = [program(mpi, "advise_ends.c"), "blocking"]
     done = advise(mpi, command, "--sample")

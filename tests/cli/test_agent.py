@@ -1,6 +1,8 @@
-"""Engine agent under real MPI: what is left to the agent of a core, by count, and what is not, with
-the reason. Who has claimed a command, and what goes back, is tested without MPI
-(tests/unit/core_agent_test.cc); results: test_conformance.py, tests/random; ends: tests/faults."""
+"""Tests engine agent with MPI: how many operations are left to the agent of a core, and the reason
+why others are not.
+
+The protocol of mailboxes is tested without MPI (tests/unit/core_agent_test.cc). Results are tested
+in test_conformance.py and tests/random, ends of jobs in tests/faults."""
 
 import json
 import os
@@ -19,7 +21,8 @@ RANKS = 3
 
 
 def told(tmp_path, size, options, engine="agent"):
-    """The numbers of the summary, and its words: of one that computes between start and wait."""
+    """Returns the numbers and the text of the summary, for a program that computes between start
+    and wait."""
     library = mpi_libraries.implementation("mpich")
     program = library.program("overlap")
     if not program.exists() or not library.mpiexec.exists():
@@ -47,7 +50,7 @@ def test_long_collectives_are_left_to_the_agent(tmp_path):
     numbers, words = told(tmp_path, "256KiB", ON_ONE_CORE)
     handled = sum(call["handled"] for call in numbers["calls"])
     assert 0 < numbers["left_to_agent"] <= handled
-    # The rest was taken back by ranks that waited for it: how many is a matter of time.
+    # Waiting ranks take operations back from the agent; how many depends on timing.
     assert numbers["ended_by_agent"] <= numbers["left_to_agent"]
     assert "engine agent does what engine thread does" not in words
     assert re.search(r"left to the agent of a core: \d+ collectives", words)
@@ -58,7 +61,7 @@ def test_long_collectives_are_left_to_the_agent(tmp_path):
     [
         ("256KiB", [], False),
         ("256KiB", [*ON_ONE_CORE, "--transport", "mpi"], True),
-        ("16", ON_ONE_CORE, True),  # too short for any thread
+        ("16", ON_ONE_CORE, True),  # the message is too short for any thread
     ],
 )
 def test_what_goes_as_under_thread(size, options, has_agent, tmp_path):

@@ -1,7 +1,6 @@
-"""`weft advise --apply`: trees beside the user's, a build in each, and what is said of the two.
+"""Tests `weft advise --apply`: copies of the user's tree, a build in each, and the comparison.
 
-The programs here are scripts that a "build" copies, so that all ends are reached within seconds.
-"""
+The programs are scripts, which a "build" copies, so that each test takes only seconds."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ BUILD = "cp app.sh app && chmod +x app"
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """Of the user's tree, without what git keeps for itself."""
+    """Returns checksums of the files in the user's tree, without git's own files."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
@@ -46,8 +45,8 @@ def git(folder: Path, *words: str) -> str:
 
 @pytest.fixture(params=["git", "copy"])
 def tree(tmp_path, monkeypatch, request):
-    """The user's, with a program that was built; in git with a change that is not committed, and
-    with a file that git does not have."""
+    """Makes the user's tree with a built program. In git it has an uncommitted change, and a file
+    that git does not track."""
     root = tmp_path / "program"
     root.mkdir()
     (root / "app.sh").write_text("#!/bin/sh\n")
@@ -81,7 +80,7 @@ def branches(root: Path) -> str:
 
 
 def is_untouched(root: Path, before: dict[str, str]) -> bool:
-    """Nothing is left of the trees, either."""
+    """Returns whether the user's tree is unchanged, and no worktree is left."""
     worktrees = git(root, "worktree", "list") if (root / ".git").exists() else "\n"
     return contents(root) == before and worktrees.count("\n") == 1
 
@@ -172,7 +171,7 @@ def test_a_program_that_lies_elsewhere_is_refused(tree, tmp_path):
 
 
 def test_words_of_the_command_mean_the_copy(tree):
-    """Files that git has not got are brought there; launchers stay where they are."""
+    """Files that git does not track are copied. Launchers stay where they are."""
     (tree / ".gitignore").write_text("app\ninput\nbin\n")
     (tree / "input").write_text("3")
     (tree / "bin").mkdir()
@@ -203,7 +202,7 @@ def test_words_of_the_command_mean_the_copy(tree):
 
 
 def test_folders_that_name_their_place_are_not_copied(tree):
-    """A build there would build in the user's tree."""
+    """A build in a copy of such a folder would write to the user's tree."""
     (tree / "made").mkdir()
     (tree / "made" / "CMakeCache.txt").touch()
     with trees.beside(tree, {tree / "app.sh": (SOURCE, SOURCE)}) as own:
@@ -212,7 +211,8 @@ def test_folders_that_name_their_place_are_not_copied(tree):
 
 
 def runs(*seconds: float) -> proof.Trial:
-    """Of the unchanged program without and with Weft, and of the changed one."""
+    """Returns a trial with these times of the unchanged program without and with Weft, and of the
+    changed one."""
     trial = proof.new_trial(60, 12)
     for way, each in zip(trial.ways, seconds):
         way.runs += [Run(each)] * 9
@@ -246,7 +246,7 @@ def test_the_first_sentence_says_whether_to_keep_it(tmp_path, seconds, keep, beg
     [((3.0, 4.0, 2.5), 1.5, ""), ((3.0, 2.0, 2.2), 2.0, " as unchanged with Weft")],
 )
 def test_the_promise_is_set_beside_the_faster_unchanged_program(tmp_path, seconds, most, beside):
-    """A third of the recorded run, which was without Weft, is promised."""
+    """The report promises a third of the recorded run, which was made without Weft."""
     own = proof.Proof(trees.Copies(tmp_path, tmp_path, {}), Patch(), [], "", runs(*seconds), print)
     own.share = 1 / 3
     own.printed = {name: [answers.lines(b"sum 1")] for name in (proof.UNCHANGED, proof.CHANGED)}
@@ -259,8 +259,8 @@ CALL = "MPI_Allreduce(part, total, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);"
 
 @pytest.fixture
 def recorded(tmp_path, monkeypatch):
-    """A program, and a record of a run of it on two nodes, in which its call took half of the time
-    and was used 4 ms later."""
+    """Makes a program and a record of its run on two nodes, in which the call took half of the time
+    and its result was used 4 ms later."""
     root = tmp_path / "program"
     root.mkdir()
     text = (Path(__file__).parent / "programs" / "patch" / "live.c").read_text()
@@ -291,7 +291,7 @@ def recorded(tmp_path, monkeypatch):
 
 
 def refused(*words: str) -> str:
-    """The one sentence that the command says."""
+    """Returns the single sentence that the command prints."""
     done = CliRunner().invoke(cli.app, ["advise", "--from", "a", *words])
     assert (done.exit_code, done.stdout) == (2, ""), (done.exit_code, done.output, done.exception)
     said = done.stderr.splitlines()
@@ -364,7 +364,7 @@ VERDICTS = (
 
 @pytest.mark.long
 def test_a_program_in_the_lab(permitted_lab, weft, environment, tmp_path):
-    """From the run to the verdict, by the command."""
+    """Runs the command from the recorded run to the verdict."""
     pytest.importorskip("tree_sitter_c")
     mpi = mpi_libraries.implementation("mpich")
     if not mpi.mpiexec.exists():
@@ -392,7 +392,7 @@ def test_a_program_in_the_lab(permitted_lab, weft, environment, tmp_path):
         timeout=200,
     )
     if "no call is worth a change" in done.stderr:
-        return  # of a loaded machine
+        return  # a loaded machine gives no certain verdict
     assert done.returncode == 0, done.stderr
     first = next(line for line in done.stdout.splitlines() if "keep it" in line.lower())
     assert any(one in first for one in VERDICTS), done.stdout
@@ -410,8 +410,9 @@ def test_a_program_in_the_lab(permitted_lab, weft, environment, tmp_path):
 @pytest.mark.parametrize(
     ("unchanged", "changed", "differs", "apart"),
     [
-        (["a 1\nb 2\n", "b 2\na 1\n"], "b 2\na 1\n", False, 0.0),  # the order of ranks
-        (["a 1\nt 0.31 s\n", "a 1\nt 0.33 s\n"], "a 1\nt 0.2 s\n", False, 0.0),  # a time
+        (["a 1\nb 2\n", "b 2\na 1\n"], "b 2\na 1\n", False, 0.0),  # ranks print in any order
+        # the line contains a time
+        (["a 1\nt 0.31 s\n", "a 1\nt 0.33 s\n"], "a 1\nt 0.2 s\n", False, 0.0),
         (["a 1.00000000001\n"] * 2, "a 1.00000000002\n", False, 1e-11),  # another order of a sum
         (["a 1.0\n"] * 2, "a 1.1\n", True, 0.0),
         (["a 1\na 1\n"] * 2, "a 1\n", True, 0.0),

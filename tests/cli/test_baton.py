@@ -1,5 +1,6 @@
-"""Back-off baton under real MPI: progress threads of all ranks on one core, which sleep and call
-each other. Who calls whom is tested without MPI (tests/unit/baton_test.cc)."""
+"""Tests back-off baton with MPI: progress threads of all ranks on one core, which sleep and wake
+each other. The order in which they wake each other is tested without MPI
+(tests/unit/baton_test.cc)."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""`weft bench --preset`: what is measured, what is told, and what is refused."""
+"""Tests `weft bench --preset`: what it measures, prints and refuses."""
 
 import json
 import re

@@ -1,7 +1,7 @@
-"""A planted engine in virtual time hides half (tests/unit/planted_test.cc): what `weft bench` says.
+"""Tests the output of `weft bench` for an engine in virtual time that hides exactly half
+(tests/unit/planted_test.cc).
 
-Why here: the times come out of the simulator, the hidden share from the code that reads samples.
-"""
+The times come from the simulator, and the hidden share from the code that reads samples."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ HALF = Candidate("simulated 1.0", "half")
 
 
 def simulated(directory) -> list[dict[str, float]]:
-    """The times that the simulator's runs recorded, one entry for each amount of computation."""
+    """Returns the times that the simulator's runs recorded, one entry for each amount of
+    computation."""
     figures = directory / "figures.json"
     words = [UNIT, "--gtest_filter=*PlantedHalf.*", f"--gtest_output=json:{figures}"]
     subprocess.run([str(word) for word in words], check=True, capture_output=True, timeout=120)

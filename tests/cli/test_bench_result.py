@@ -1,4 +1,5 @@
-"""Results of benchmarks: statistics, the range of computation, merging, files and their damage."""
+"""Tests results of benchmarks: statistics, the range of computation, merging, files, and damaged
+files."""
 
 from __future__ import annotations
 
@@ -70,7 +71,8 @@ def test_amounts_may_be_named():
 
 
 def fill(path, complete=True) -> None:
-    """Two jobs: communication 40 ms, computation 20 and 80 ms; `half` hides exactly half."""
+    """Writes two jobs to a store, with 40 ms of communication, and 20 and 80 ms of computation.
+    Engine `half` hides exactly half."""
     with store.Store(path) as file:
         run = file.new_run({"cpu": "x"}, {"seed": 1})
         ids = {c: file.candidate(run, c) for c in (NATIVE, HALF)}

@@ -1,4 +1,5 @@
-"""`weft bench` at work: planted engines, hanging ones, wrong words, a short run, --resume."""
+"""Tests runs of `weft bench`: planted engines, hanging ones, wrong options, a short run, and
+--resume."""
 
 from __future__ import annotations
 
@@ -47,14 +48,15 @@ def wanted(**changes) -> Settings:
 
 
 class PlantedVariant(Variant):
-    """A job of the test double, which has no need of Weft."""
+    """A job of the test program, which runs without Weft."""
 
     def front(self, collective: str) -> list[str]:
         return []
 
 
 def plan_of(*engines: str, variants: int = 1):
-    """Each of the variants has all engines; they differ in their placement."""
+    """Returns a plan in which each variant has all engines. The variants differ in their placement.
+    """
 
     class Planted:
         def __init__(self, *_: object) -> None:
@@ -71,7 +73,8 @@ def plan_of(*engines: str, variants: int = 1):
 
 
 def run_planted(path, *engines: str, begun: dict | None = None, **changes):
-    """`begun`: iterations by the cases that an earlier run, now resumed, has begun."""
+    """Measures planted engines, and returns the result. `begun` has the iterations of cases that an
+    earlier run has begun."""
     asked = wanted(**changes)
     with store.Store(path) as file:
         run = file.new_run({}, asked.to_json())
@@ -127,7 +130,8 @@ def test_axes_that_make_no_difference_are_not_measured_twice(monkeypatch):
 
 
 def test_ranks_are_bound_where_placements_are_compared(monkeypatch):
-    """Otherwise no core is known to be free, and each thread stays beside its rank."""
+    """Without binding no core would be known to be free, and each thread would share its rank's
+    core."""
     placed = Placement("bind", [0, 1, 2, 3], [0] * 4, [0, 2], [0, 2])
     asked = []
 
@@ -185,7 +189,7 @@ echo "$@" >> {log}
 
 
 def stand_in_srun(directory, start: str) -> dict[str, str]:
-    """An environment in which `srun` is a script; `start` is its last command."""
+    """Returns an environment in which `srun` is a script. `start` is its last command."""
     script = directory / "srun"
     script.write_text(STAND_IN.format(log=directory / "calls.txt", start=start))
     script.chmod(0o755)
@@ -222,7 +226,8 @@ def test_ranks_that_do_not_find_each_other_are_no_result(environment, tmp_path):
     assert "--launcher 'srun --mpi=pmi2'" in said
 
 
-# The command, whose jobs are as short as they can be: what they measure is of no account.
+# The command is run with jobs that are as short as possible, since their figures do not matter
+# here.
 SHORT_JOBS = f"""
 from weft.bench import driver
 from weft.cli import main
@@ -238,7 +243,7 @@ def bench(environment, *arguments: object) -> subprocess.CompletedProcess:
 
 @NEEDS_BUILD
 def test_a_short_run_from_end_to_end(environment, tmp_path):
-    """Every MPI library that is here, in one run."""
+    """One run measures every installed MPI library."""
     mpis = [
         name
         for name in mpi_libraries.IMPLEMENTATIONS
@@ -292,7 +297,7 @@ def test_resume_goes_on_with_the_same_work(environment, tmp_path):
 
 
 def with_word(word: str) -> list[int]:
-    """Processes that have it in their command line."""
+    """Returns the processes that have this word in their command line."""
     found = []
     for name in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -323,11 +328,12 @@ def test_whoever_ends_it_ends_its_job(environment, tmp_path):
 
 
 class Stopped(Exception):
-    """Stands for Ctrl-C."""
+    """Raised in place of KeyboardInterrupt."""
 
 
 def measure_until(path, jobs: int | None, plan, asked: Settings, retry: bool = False) -> int:
-    """Measures the file's last run until so many more jobs have begun; how many jobs it has."""
+    """Measures the file's last run until this number of further jobs has begun. Returns the number
+    of its jobs."""
     with store.Store(path) as file:
         run = file.last_run()
         most = None if jobs is None else file.jobs(run) + jobs
@@ -349,19 +355,20 @@ def new_run(path, asked: Settings) -> None:
 
 
 def jobs_of(path) -> list[tuple[int, int]]:
-    """(case, round) of each job, in order."""
+    """Returns (case, round) of each job, in order."""
     with store.Store(path) as file:
         query = "SELECT measured_case, round FROM job ORDER BY id"
         return file.connection.execute(query).fetchall()
 
 
-# With this tolerance, three rounds of all that is measured settle nothing.
+# With this tolerance three rounds of measurements are never enough.
 QUICK = {"amounts": "1ms", "time_budget_s": 600.0, "tolerance": 1e-9}
 
 
 @NEEDS_BUILD
 def test_resume_measures_only_what_is_missing(tmp_path, monkeypatch):
-    """Two cases of two variants: a job for the range and one in each of two rounds."""
+    """There are two cases with two variants. Each needs one job for the range and one in each of
+    two rounds."""
     monkeypatch.setattr(driver_module, "ROUNDS", 2)
     monkeypatch.setattr(driver_module, "SHORTEST_JOB_SECONDS", SHORTEST_S)
     monkeypatch.setattr(Settings, "cases", lambda _: [("allreduce", 8, 2), ("allreduce", 16, 2)])

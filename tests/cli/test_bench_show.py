@@ -1,4 +1,4 @@
-"""The terminal's table of `weft bench`: its verdicts are those of the page."""
+"""Tests the terminal's table of `weft bench`, whose verdicts are those of the page."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def rows(text: str) -> list[list[str]]:
 
 
 def test_a_lead_within_the_intervals_is_no_lead():
-    """The medians are 5 % apart, and the intervals overlap."""
+    """The medians differ by 5 %, and the intervals overlap."""
     found = result({"thread": hides(0.9), "tcc": hides(0.8)}, spread=0.1)
     for line in rows(shown(found)):
         assert "≈" in line
@@ -53,7 +53,7 @@ def test_the_advice_is_the_page_s():
 
 
 def test_the_table_s_figures_of_a_tie_are_those_of_the_engine_that_is_advised():
-    """The thread is 1.5 % faster in the median, which is no lead."""
+    """The thread's median is 1.5 % lower, which does not count as a lead."""
     found = result({"native": hides(0.9, 15.0), "thread": hides(0.9)})
     (case,) = effect.cases(found)
     assert effect.recommended(case).name == "native"
@@ -67,7 +67,8 @@ def test_the_table_s_figures_of_a_tie_are_those_of_the_engine_that_is_advised():
 
 
 def test_a_cell_that_cannot_be_decided_is_empty_with_one_footnote():
-    """Of 50 µs beside 1 ms neither a share nor a slow-down is told; of two samples nothing is."""
+    """50 µs of computation beside 1 ms are too little for a hidden share or a slowdown. Two samples
+    give no interval."""
     found = result({"thread": hides(0.9)})
     first, second, *_ = found.points
     found.points[0] = replace(first, computation_us=50.0, hidden=-2.23, slowdown_of_computation=9.0)

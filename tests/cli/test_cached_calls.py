@@ -1,5 +1,5 @@
-"""Calls are known again by their arguments: what differs in anything that counts is not taken for
-the call before (docs/inside/choices.md). Communicators whose handles come again are tested in
+"""Tests that a cached call is only recognised if all its significant arguments are the same
+(docs/inside/choices.md). Communicators whose handles are reused are tested in
 test_communicators_in_turn.py."""
 
 import pytest

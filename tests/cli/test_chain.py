@@ -1,4 +1,5 @@
-"""Weft before and after another PMPI tool, and under an MPI library that grants no threads."""
+"""Tests Weft before and behind another PMPI tool, and with an MPI library that grants no thread
+level."""
 
 import json
 import os
@@ -28,8 +29,8 @@ def limit_threads(tmp_path_factory):
 @pytest.mark.parametrize("engine", ["thread", "tcc"])
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_without_thread_support_function_stands_in(limit_threads, engine, ranks):
-    """The groups include legal programs that block while a collective is outstanding: without a
-    thread they end only if blocking calls go on helping."""
+    """The groups include legal programs that block while a collective is outstanding. Without a
+    thread they end only if blocking calls progress the collective."""
     preload = f"{BUILD}/lib/libweft-mpich.so {limit_threads}"
     command = [
         MPI / "mpich/bin/mpiexec",
@@ -54,7 +55,8 @@ def test_without_thread_support_function_stands_in(limit_threads, engine, ranks)
 
 @pytest.fixture(scope="module", params=["mpich", "openmpi"])
 def both_names(request, tmp_path_factory):
-    """Runs programs/both_names.c with the tool programs/count_calls.c: (its counts, Weft's)."""
+    """Runs programs/both_names.c with the tool programs/count_calls.c. Returns the tool's counts
+    and Weft's."""
     mpi = mpi_libraries.implementation(request.param)
     if not mpi.mpiexec.exists():
         pytest.skip(f"needs {mpi_libraries.make_target(mpi.name)}")
@@ -89,7 +91,7 @@ def both_names(request, tmp_path_factory):
     return run
 
 
-# On each of the two ranks, the program calls three times by MPI_ names and twice by PMPI_ names.
+# On each of the two ranks the program makes three calls by MPI_ names and two by PMPI_ names.
 
 
 def test_a_tool_before_weft_passes_its_calls_to_weft(both_names):

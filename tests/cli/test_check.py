@@ -1,4 +1,5 @@
-"""`weft check`: planted mistakes are found in their lines, and right programs have none."""
+"""Tests that `weft check` finds planted mistakes in their lines, and nothing in correct programs.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ def planted(name: str) -> set[tuple[str, str, int]]:
 
 
 def mistaken(findings: list[dict], name: str) -> set[tuple[str, str, int]]:
-    """As the source names them: at the access if its line is known, else at the call."""
+    """Returns findings as the source marks them: at the access if its line is known, else at the
+    call."""
 
     def one(finding: dict) -> tuple[str, str, int]:
         accessed = finding["rule"] in ("send-written", "receive-touched")
@@ -116,7 +118,7 @@ def test_python(mpi, run):
 
 
 def test_a_hang_is_told_while_it_lasts(mpi, weft, program, tmp_path):
-    """And what was found before."""
+    """Earlier findings must be printed as well."""
     file, expected = tmp_path / "found.json", planted("planted_hang.c")
     words = words_for(weft, mpi, file, 3, [program(mpi, "planted_hang.c")], "--hang", "0.5")
     with subprocess.Popen(

@@ -1,5 +1,5 @@
-"""A file of plans for all users, which only an administrator writes: it is read, and nothing is
-kept or said. Plans of another machine have no effect."""
+"""Tests a file of plans for all users, which only an administrator can write: it is read, and
+nothing is stored in it or said about it. Plans of another machine have no effect."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ SOMEBODY = ["setpriv", "--reuid", "54321", "--regid", "54321", "--clear-groups"]
 
 @pytest.fixture
 def job(mpi, weft, environment, compiled_for, tmp_path):
-    """Runs it with that file of plans; what it says on standard error."""
+    """Runs a job with this file of plans. Returns its output on standard error."""
 
     def run(file: Path, before: tuple[str, ...] = ()) -> str:
         options = ["--plan-cache", file, "--init-budget", "10s", "--one-copy", "off"]
-        # Somebody else may not look into the folder of all programs.
+        # Another user may have no access to the folder of the compiled programs.
         program = shutil.copy(compiled_for(mpi, "kept_plans"), tmp_path)
         command = [*before, *mpi.launcher(3), weft, "run", *options, "--", program, file]
         launchers_files = tmp_path / "launcher"
@@ -40,7 +40,7 @@ def job(mpi, weft, environment, compiled_for, tmp_path):
 
 
 def test_it_is_read_and_stays(job, tmp_path):
-    """Where it is read, nothing is measured; and of what is missing in it nothing is kept."""
+    """Collectives that are in the file are not measured. Others are measured, but not stored."""
     folder = tmp_path / "kept"
     folder.mkdir()
     file = folder / "plans"
@@ -63,7 +63,8 @@ def test_it_is_read_and_stays(job, tmp_path):
 
 
 def test_plans_of_another_machine_have_no_effect(job, tmp_path):
-    """They name an algorithm that does not exist. The job measures for itself, and both stay."""
+    """The foreign plans name an algorithm that does not exist. The job measures for itself, and the
+    foreign plans stay in the file."""
     file = tmp_path / "plans"
     job(file)
     foreign = re.sub(r"^(weft [\d.]+)\|[^|]*", r"\1|another machine", file.read_text(), flags=re.M)

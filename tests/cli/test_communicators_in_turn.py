@@ -1,5 +1,6 @@
-"""The memory of a communicator is used again by the next one of the same ranks: the results are
-right whatever was done in it before, and none is asked for (docs/inside/memory.md)."""
+"""Tests that a communicator's memory is reused by the next communicator of the same ranks. The
+results must be right whatever was done in it before, and no further memory is allocated
+(docs/inside/memory.md)."""
 
 import shutil
 
@@ -15,7 +16,8 @@ WAYS = {
     "function, blocking": ["--engine", "function", "--blocking"],
     "thread, blocking": ["--engine", "thread", "--blocking"],
 }
-# Of memory that processes share. What was given away becomes zero again by a call of the last one.
+# These system calls are needed for memory that processes share. The last one makes returned memory
+# zero again.
 OF_MEMORY = ["memfd_create", "ftruncate", "mremap", "readlink", "openat"]
 
 
@@ -43,4 +45,4 @@ def test_a_further_one_needs_no_memory_of_the_system(all_right, tmp_path, ranks,
 
     few, many = calls(20), calls(220)
     assert few > 0
-    assert many - few < 50  # of 200 further ones
+    assert many - few < 50  # 200 further communicators need hardly any calls

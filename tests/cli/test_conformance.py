@@ -1,8 +1,7 @@
-"""Conformance under real MPI: each engine and algorithm against the library's own blocking calls.
+"""Tests conformance with MPI: each engine and algorithm against the library's own blocking calls.
 
-The program (tests/mpi/conformance.cc) knows nothing of Weft; what Weft did is read from its
-summary. Most cases of algorithms run in the simulator; here the ranks share a few cores.
-"""
+The program (tests/mpi/conformance.cc) knows nothing of Weft. The summary tells what Weft did. Most
+cases of algorithms run in the simulator; here the ranks share a few cores."""
 
 from __future__ import annotations
 
@@ -18,22 +17,23 @@ from domains import in_two_domains
 
 from weft.system import installation, mpi_libraries
 
-# Must be handled by every engine but native; add what comes, in any form ("Bcast_init").
+# Every engine except native must handle these collectives in any form ("Bcast_init"). Add new ones
+# here.
 HANDLED = ("Iallreduce", "Ialltoall", "Ibcast", "Ireduce", "Iallgather", "Iscan", "Ibarrier")
-# An engine with options of its own. Those that may take blocking calls are given them, too.
-# The threads of all ranks on one core have an agent.
+# Engine agent needs options: the threads of all ranks must be placed on one core.
 AGENT = "agent --placement list:" + ",".join([str(min(os.sched_getaffinity(0)))] * 8)
 ENGINES = ("auto", "native", "function", "thread", "thread --blocking", "tcc", "assist", AGENT)
 TAKE_BLOCKING = ("auto", "thread --blocking")
 WEFT_SCHEDULES = ("auto", "function", "thread", AGENT)
-# What a library gets wrong by itself: where it executes the collective, the case says nothing.
+# These cases are left out, since the library itself fails in them, and a comparison says nothing.
+#
 # Open MPI: non-blocking reductions of types with a negative lower bound write before their buffer,
-# and a communicator freed with collectives pending is gone. Intel MPI: a non-blocking allgather
-# from a vector to plain ints; blocking reductions of derived types with a user's operator, and
-# gathers of a type with a negative lower bound, which write beyond their buffers.
-# Its persistent gathers and scatters are right only once, and its alltoallw in place is not.
-# MPICH and Intel MPI: scattered reductions of derived types write beyond their buffers where the
-# operator does not commute.
+# and a communicator that is freed with collectives pending is lost. Intel MPI: a non-blocking
+# allgather from a vector to plain ints; blocking reductions of derived types with a user's
+# operator, and gathers of a type with a negative lower bound, which write beyond their buffers. Its
+# persistent gathers and scatters are right only once, and its alltoallw in place is not. MPICH and
+# Intel MPI: scattered reductions of derived types write beyond their buffers if the operator does
+# not commute.
 FAULTS = {
     "mpich": "scattered-derived",
     "openmpi": "negative,comm-free,alltoallw-in-place",
@@ -41,7 +41,8 @@ FAULTS = {
     "MPI_Gather_init,MPI_Scatter_init,MPI_Allgather_init,alltoallw-in-place",
 }
 BLOCKING_FAULTS = {"intelmpi": FAULTS["intelmpi"] + ",negative,struct"}
-# WEFT_CONFORMANCE=full: every size and number of ranks; otherwise what `make test` has time for.
+# With WEFT_CONFORMANCE=full every size and number of ranks is tested. Otherwise the tests fit the
+# time of `make test`.
 FULL = os.environ.get("WEFT_CONFORMANCE") == "full"
 LONG = pytest.mark.long
 LIMIT_S = 600 if FULL else 240
@@ -50,20 +51,20 @@ DEFINITIONS = installation.ROOT / "src" / "coll" / "algorithms.def"
 
 @dataclass(frozen=True)
 class Place:
-    """Where the ranks of an algorithm's job lie."""
+    """The nodes and NUMA domains of the ranks in an algorithm's job."""
 
     ranks: int
-    nodes: str = ""  # Hydra's hosts, all on this machine
-    domains: str = ""  # of a rank, where there are two
+    nodes: str = ""  # hosts for Hydra, which are all this machine
+    domains: str = ""  # shell expression of a rank's domain, if there are two
 
 
 def places_of(name: str, needs: str) -> list[Place]:
-    """`make test` has 3 ranks, which share two cores in a third of the time that 5 take.
+    """Returns the places in which an algorithm is tested.
 
-    Otherwise 5, or 4 where it needs a power of two. Both where nodes or domains are several, which
-    are other ones then, and with WEFT_CONFORMANCE=full. Places are in turn, or one after the other;
-    on several nodes, so that they are not in order, nor the lowest rank first.
-    """
+    `make test` uses 3 ranks, which take a third of the time of 5 on two cores. Otherwise there are
+    5, or 4 if the algorithm needs a power of two. Both are used if there are several nodes or
+    domains, and with WEFT_CONFORMANCE=full. Ranks are placed in turn or one after the other. On
+    several nodes, ranks are also out of order, with the lowest rank not on the first node."""
     if name.startswith("domain-"):
         return [
             Place(3, domains="rank / 2"),
@@ -83,12 +84,12 @@ def places_of(name: str, needs: str) -> list[Place]:
     return [Place(3), Place(5), *([Place(4)] if FULL else [])]
 
 
-MOST_KINDS = 8  # in a job
+MOST_KINDS = 8  # most collectives in a job
 
 
 def algorithm_jobs() -> list:
-    """Each has a place, and an algorithm for each of some kinds. All algorithms come at each of
-    their places."""
+    """Returns jobs, each with a place and with one algorithm for each of some collectives. All
+    algorithms are tested in each of their places."""
     pattern = r'WEFT_ALGORITHM\((\w+), "([\w-]+)", \w+, (\w+)'
     jobs: list[tuple[Place, dict[str, str]]] = []
     for kind, name, needs in re.findall(pattern, DEFINITIONS.read_text()):
@@ -118,10 +119,10 @@ def run(
     nodes: str = "",
     before=(),
 ):
-    """Runs the program; returns the number of equal cases and the summary (None without Weft).
+    """Runs the program. Returns the number of equal cases, and the summary (None without Weft).
 
-    nodes: Hydra's hosts, all on this machine. before: what starts each rank's command.
-    """
+    `nodes`: hosts for Hydra, which are all this machine. `before`: words in front of each rank's
+    command."""
     library = mpi_libraries.implementation(mpi)
     program = library.program("conformance")
     if not program.exists() or not library.mpiexec.exists():
@@ -135,7 +136,8 @@ def run(
         front += [f"--summary=json:{summary}", "--"]
     command = [*launcher, *front, program, "--limit-s", LIMIT_S, *options]
     variables = {**os.environ, **library.environment(), **(environment or {})}
-    # The wheel's vectorised operators sum 8-bit integers wrongly; ranks outnumber the cores.
+    # The wheel's vectorised operators add 8-bit integers wrongly. Waiting ranks yield, since there
+    # are more of them than cores.
     variables |= {"OMPI_MCA_op": "^avx", "OMPI_MCA_mpi_yield_when_idle": "1"}
     variables |= {"I_MPI_THREAD_YIELD": "2"}
     done = subprocess.run(
@@ -156,13 +158,14 @@ def calls_of(summary: dict) -> dict[str, dict]:
 
 
 def check_handled(summary: dict, engine: str, ranks: int) -> None:
-    """The engine really did the work: each collective was handled, or rightly was not."""
+    """Checks that the engine did the work: each collective was handled, or was rightly left to the
+    library."""
     calls = calls_of(summary)
-    if engine == "auto":  # which calls it takes is the rule's affair
+    if engine == "auto":  # the rule decides which calls engine auto takes
         taken = sum(entry["handled"] for entry in calls.values())
         assert (taken > 0) == (ranks > 1)
         return
-    # Of long data, where ranks share memory.
+    # Only long operations of ranks that share memory are left to the agent.
     assert (summary["left_to_agent"] > 0) == (engine == AGENT and ranks > 1)
     for kind in HANDLED:
         entry = calls[f"MPI_{kind}"]
@@ -175,14 +178,15 @@ def check_handled(summary: dict, engine: str, ranks: int) -> None:
 
 
 def faults(mpi: str, engine: str) -> list[str]:
-    """What is left out: the library's own collective does the work, or the oracle's."""
+    """Returns options that leave out cases in which the library's own collective does the work and
+    fails, or the one with which results are compared."""
     blocking = BLOCKING_FAULTS if engine in ("tcc", *TAKE_BLOCKING) else {}
     left_out = blocking.get(mpi, FAULTS.get(mpi))
     return ["--without", left_out] if left_out else []
 
 
 def groups(mpi: str, engine: str | None = None) -> list[str]:
-    # The MPICH wheel is built without argument checks: a mistake in a call crashes it.
+    # The MPICH wheel is built without checks of arguments, so that a mistake in a call crashes it.
     mistakes = "" if mpi == "mpich" else ",mistakes"
     blocking = ",blocking" if engine in TAKE_BLOCKING else ""
     return ["--groups", f"results,flight,lifetime{mistakes}{blocking}"]
@@ -190,7 +194,8 @@ def groups(mpi: str, engine: str | None = None) -> list[str]:
 
 def check(mpi, ranks, engine, tmp_path, capsys, options=()):
     words = [*groups(mpi, engine), *faults(mpi, engine), *options]
-    # What is short is no work for it. MPICH's own gathers of 1000 are wrong from 4 ranks on.
+    # Short operations are no work for the agent. MPICH's own gathers of 1000 elements are wrong
+    # from 4 ranks on.
     if engine == AGENT and ranks < 4 and not FULL:
         words += ["--largest-count", "1500"]
     equal, summary = run(mpi, ranks, tmp_path / "summary.json", engine, words)
@@ -203,7 +208,7 @@ def largest_count(full: int) -> list[str]:
     return ["--largest-count", str(full if FULL else 7)]
 
 
-@LONG  # it says something of the program only
+@LONG  # tests the program only
 @pytest.mark.parametrize("mpi", mpi_libraries.IMPLEMENTATIONS)
 def test_the_program_itself_passes_without_weft(mpi, tmp_path):
     options = [*groups(mpi), *faults(mpi, "native"), *largest_count(1000)]
@@ -212,7 +217,8 @@ def test_the_program_itself_passes_without_weft(mpi, tmp_path):
 
 
 def engines_and_ranks() -> list:
-    """`make test` has each engine on 3 ranks, and auto on all numbers of them."""
+    """Returns the engines with numbers of ranks. `make test` has each engine on 3 ranks, and auto
+    on all numbers."""
     return [
         pytest.param(engine, ranks, marks=() if ranks == 3 or engine == "auto" else LONG)
         for engine in ENGINES
@@ -248,10 +254,10 @@ def test_algorithms(place, chosen, tmp_path, capsys):
         place.ranks,
         tmp_path / "summary.json",
         "thread",
-        # MPICH's own Gather_c takes no type with a negative lower bound in place.
+        # MPICH's own Gather_c does not support types with a negative lower bound in place.
         ["--groups", "results", "--only", ",".join(chosen), "--largest-count", "1000"]
         + ["--without", FAULTS["mpich"] + ",negative"],
-        # Those with a round for each rank go in batches of two iterations.
+        # Algorithms with a round for each rank are carried out in batches of two iterations.
         {**variables, "WEFT_LAPS": "2"},
         place.nodes,
         [in_two_domains(tmp_path, place.domains)] if place.domains else [],
@@ -261,7 +267,7 @@ def test_algorithms(place, chosen, tmp_path, capsys):
         assert entry["handled"] > 0, algorithm
         if algorithm.startswith(("node-", "domain-", "hierarchical")):
             assert entry["in_memory"] > 0, (algorithm, entry)
-        else:  # what an operator does not allow goes to the default
+        else:  # an algorithm that does not permit the operator is replaced by the default one
             assert entry["in_memory"] < entry["handled"], (algorithm, entry)
     with capsys.disabled():
         print(f"  {chosen} {place}: {equal} cases equal")

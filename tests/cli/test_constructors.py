@@ -1,4 +1,4 @@
-"""A program's library may call MPI before Weft's own constructors could have run."""
+"""Tests that a library of the program may call MPI before Weft's own constructors have run."""
 
 import subprocess
 
@@ -28,4 +28,4 @@ def test_collectives_in_a_librarys_constructor(mpi, engine, weft, environment, t
         timeout=60,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("right") == 2, done.stdout  # lines of two ranks may come as one
+    assert done.stdout.count("right") == 2, done.stdout  # the lines of two ranks may be joined

@@ -1,4 +1,5 @@
-"""`weft place` and `weft model`: the design's numbers, pictures, pages, and what they refuse."""
+"""Tests `weft place` and `weft model`: the design's numbers, pictures, pages, and refused options.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ def test_without_a_free_core_threads_stay_and_the_reason_is_told():
 
 
 def test_the_defaults_are_those_of_weft_run():
-    """One rank on each core of this machine, and each thread beside its rank."""
+    """By default each core of this machine has one rank, and each thread shares its rank's core."""
     found = told("place")
     assert found["policy"] == "bind" and "note" not in found
     assert found["ranks"] == found["threads"] == found["cores"]
@@ -156,8 +157,10 @@ def test_the_page_s_lines_end_where_a_tree_has_no_such_level():
     lines = model.lines(found)
     assert lines["ranks"] == list(range(2, 9))
     assert len(lines["totals"]) == 4
-    assert lines["totals"][3][:3] == [None, None, None]  # two levels up to four ranks
-    assert lines["totals"][0][-1] is None  # no core is left for communication
+    # trees of up to four ranks have two levels, so that S = 3 is impossible
+    assert lines["totals"][3][:3] == [None, None, None]
+    # the last number of ranks leaves no core for communication
+    assert lines["totals"][0][-1] is None
 
 
 @pytest.mark.parametrize(
@@ -175,7 +178,7 @@ def test_a_model_that_makes_no_sense_is_refused(words, says):
     assert done.returncode == 2 and says in done.stderr
 
 
-# Two NUMA nodes of two cores each, as hwloc writes them.
+# This is hwloc's description of a machine with two NUMA nodes of two cores each.
 MACHINE = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE topology SYSTEM "hwloc2.dtd">
 <topology version="2.0">

@@ -1,4 +1,4 @@
-"""The demo: what its figures say, when it stops, what it shows where it cannot tell, its page."""
+"""Tests the demo: its figures, when it stops, its output if nothing is certain, and its page."""
 
 import json
 import re
@@ -21,13 +21,13 @@ COMMUNICATION_US = COMPUTATION_US = 80000.0
 
 
 def times(median: float, spread: float = 0.002, n: int = 9) -> dict:
-    """Samples evenly around the median."""
+    """Returns samples that are evenly spread around the median."""
     half = n // 2
     return {"samples": [median * (1 + spread * (i - half) / max(1, half)) for i in range(n)]}
 
 
 def job(totals_us: dict[str, float], weft: bool = True, spread: float = 0.002, n: int = 9) -> dict:
-    """What bench/overlap writes."""
+    """Returns data as bench/overlap writes it."""
     engines = [
         {
             "engine": name,
@@ -108,7 +108,7 @@ def test_an_engine_that_is_ahead_beyond_the_spread_goes_before_a_lower_median(ga
     rows = [replace(row, name="tcc") if row.name == "thread" else row for row in gain.rows]
     wide = Statistic(
         80.0, 79.0, 125.0, 9
-    )  # its median is the lowest, its interval meets the others'
+    )  # its median is the lowest, but its interval overlaps with the others'
     rows.append(replace(rows[2], name="function", total=wide))
     both = replace(gain, rows=tuple(rows))
     assert min(both.engines, key=lambda row: row.total.median).name == "function"
@@ -116,7 +116,7 @@ def test_an_engine_that_is_ahead_beyond_the_spread_goes_before_a_lower_median(ga
 
 
 def test_a_tie_with_native_is_said_and_native_is_advised():
-    """It is the simplest of the two, and both are faster than the program without Weft."""
+    """native is the simpler of the two, and both are faster than the program without Weft."""
     tie = compared(112000.0, native=82500.0, thread=82000.0)
     assert tie.finding == overlap.GAIN and tie.best.name == "native" and tie.decided
     assert "Engine native hides" in tie.sentence
@@ -125,7 +125,7 @@ def test_a_tie_with_native_is_said_and_native_is_advised():
 
 @pytest.mark.parametrize("thread", [50.0, 81.9, 85.0, 140.0])
 def test_the_demo_advises_what_the_benchmark_s_report_does(thread):
-    """The same times as one result of the benchmark, of one amount of computation."""
+    """The same times are also given as a benchmark result with one amount of computation."""
     found = compared(112000.0, native=82000.0, thread=1000 * thread)
     lines = {row.name: lambda _, row=row: 1000 * row.total.median for row in found.engines}
     case = effect.cases(result({"blocking": lambda _: 112000.0, **lines}, spread=0.002))[0]
@@ -155,7 +155,7 @@ def test_hidden_share_may_be_negative():
 
 
 def test_figures_of_a_machine_that_was_busy_are_left_out(gain):
-    """Of the communication alone most samples took 5 ms, and some 77."""
+    """Most samples of the communication alone took 5 ms, and some took 77 ms."""
     row = replace(gain.without, communication=Statistic(5.0, 4.0, 77.0, 9))
     assert row.hidden < -5 and not row.is_clear
     found = replace(gain, rows=(row, *gain.rows[1:]))
@@ -195,7 +195,8 @@ def test_blocking_calls_in_shared_memory():
 
 
 class Machine:
-    """Stands for time and the jobs' place: each job takes `job_s` and finds the same times."""
+    """Replaces the clock and the place of jobs. Each job takes `job_s` seconds and measures the
+    same times."""
 
     size = "2MiB"
     is_lab = True
@@ -285,7 +286,7 @@ def test_a_job_that_does_not_end_names_the_command():
         measured(Machine(job_s=200.0, spread=0.001))
 
 
-# ---- Words and files --------------------------------------------------------------------------
+# ---- Text and files ---------------------------------------------------------------------------
 
 
 def test_the_advice_names_three_commands(gain):
@@ -404,7 +405,7 @@ def test_unknown_mpi_names_the_choices(capsys, tmp_path):
     not mpi_libraries.implementation("mpich").program("overlap").exists(), reason="needs a build"
 )
 def test_one_round_from_end_to_end():
-    """In shared memory, a tiny message: only that everything fits together."""
+    """Runs one round with a tiny message in shared memory, to test that all parts fit together."""
     mpi = mpi_libraries.implementation("mpich")
     place = SharedMemory(mpi, size="64KiB")
     one = rounds.Rounds(place, mpi, 60.0)

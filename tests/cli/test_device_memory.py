@@ -1,9 +1,8 @@
-"""Collectives on buffers in a device's memory, on all ranks, on some, and on one side only.
+"""Tests collectives on buffers in a device's memory, on all ranks, on some, and on one side only.
 
-Stand-ins for CUDA's driver and for HIP's runtime (tests/device) have memory that the processor
-cannot touch: whoever does ends by a signal. The program (tests/mpi/device_memory.cc) compares with
-the library's own collectives on ordinary memory.
-"""
+The stand-ins for CUDA's driver and for HIP's runtime (tests/device) have memory that the processor
+cannot access: an access ends the process by a signal. The program (tests/mpi/device_memory.cc)
+compares with the library's own collectives on ordinary memory."""
 
 import json
 import os
@@ -16,13 +15,13 @@ from weft.system import installation, mpi_libraries
 
 pytestmark = pytest.mark.covering
 
-# Under the names by which Weft knows the drivers.
+# Weft finds the drivers by these names.
 CUDA = "libcuda.so.1"
 HIP = "libamdhip64.so.6"
 
 
 def summary_of(mpi, ranks, standin, tmp_path, *options, **variables) -> dict:
-    """The calls in the summary of a run in which all cases were equal."""
+    """Returns the calls in the summary of a run, in which all cases must be equal."""
     library = mpi_libraries.implementation(mpi)
     program = library.program("device_memory")
     if not program.exists() or not library.mpiexec.exists():
@@ -65,6 +64,7 @@ def test_equal(mpi, ranks, engine, transport, tmp_path):
 @pytest.mark.parametrize("engine", ["function", "thread"])
 @pytest.mark.parametrize(("mpi", "ranks"), [("mpich", 3), ("openmpi", 2)])
 def test_equal_with_hip(mpi, ranks, engine, version, tmp_path):
-    """Nor is an error of Weft's questions left to the application, which the program checks."""
+    """Errors that Weft's queries cause must not be visible to the application, which the program
+    checks."""
     calls = summary_of(mpi, ranks, HIP, tmp_path, "--engine", engine, STANDIN_HIP_VERSION=version)
     assert_handled(calls)

@@ -1,4 +1,5 @@
-"""`weft doctor` and `weft info`: what is there is seen, and what is wrong comes with its fix."""
+"""Tests `weft doctor` and `weft info`: they find what is installed, and name the fix for what is
+wrong."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ import standins
 from weft.doctor import checks, leftovers
 from weft.system import gpu, info, installation, mpi_libraries, one_copy, xpmem
 
-NOT_HERE = ("GPU", "XPMEM")  # not on every machine
+NOT_HERE = ("GPU", "XPMEM")  # parts that not every machine has
 
 
 def test_everything_that_make_sets_up_is_good():
     findings = {finding.what: finding for finding in checks.findings()}
     for what, finding in findings.items():
-        # What else ran on this machine, and what it permits, is not of our making.
+        # The tests do not control what other jobs leave on this machine, and what it permits.
         if "leftovers" in what or "lab" in what or "/dev/shm" in what:
             continue
         if what in NOT_HERE or "find it" in what or "mpifort" in what:
@@ -40,7 +41,7 @@ def test_mpi_libraries_that_are_not_here_are_no_fault(call, tmp_path):
 
 @pytest.mark.parametrize(("wanted", "good"), [(True, False), (False, None)])
 def test_missing_library(monkeypatch, wanted, good):
-    """It is missed only where there is an MPI library that it is for."""
+    """A missing library of Weft is only a fault if there is an MPI library for it."""
     monkeypatch.setattr(installation, "preload_library", lambda family: None)
     finding = checks.check_library("openmpi", wanted)
     assert (finding.good, finding.fix) == (good, "make mpis")
@@ -56,7 +57,7 @@ def test_library_that_cannot_be_loaded(monkeypatch, tmp_path):
 
 @pytest.fixture
 def left(monkeypatch, tmp_path):
-    """What jobs have left, in a folder of its own; its files are as old as they need to be."""
+    """Returns a folder in which tests create leftovers of jobs. Files in it count as old."""
     monkeypatch.setattr(leftovers, "SHM", tmp_path)
     monkeypatch.setattr(leftovers, "SEGMENTS", tmp_path / "sysvipc")
     monkeypatch.setattr(leftovers, "SECONDS_OF_A_START", -1)
@@ -111,7 +112,7 @@ def test_system_v_segments_of_a_dead_maker_are_counted_and_removed(left, monkeyp
             if line.split()[1] == str(segment)
         )
         head = leftovers.SEGMENTS.read_text().splitlines()[0]
-        row[4] = "99999999"  # cpid
+        row[4] = "99999999"  # the process that created the segment
         monkeypatch.setattr(leftovers, "SEGMENTS", left / "sysvipc")
         leftovers.SEGMENTS.write_text(f"{head}\n{' '.join(row)}\n")
         found = leftovers.of_system_v()
@@ -154,7 +155,8 @@ def test_a_target_of_make_is_mended_in_the_source_tree_only(monkeypatch):
 
 
 def test_a_library_that_the_loader_does_not_find(monkeypatch):
-    """mpi4py looks for it by name; the programs of its own mpicc have its place inside."""
+    """mpi4py looks for the library by name. Programs of the library's own mpicc contain its path.
+    """
     mpich = mpi_libraries.implementation("mpich")
     monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
     finding = checks.check_found_by_loader(mpich)
@@ -172,7 +174,7 @@ def test_too_little_shared_memory(monkeypatch):
 
 
 def examined(monkeypatch, **answers) -> list[checks.Finding]:
-    """What is said of MPICH, if its probe answers so, alone and under Weft."""
+    """Returns the findings about MPICH for these answers of its probe, alone and under Weft."""
     mpich = mpi_libraries.implementation("mpich")
 
     def run_probe(mpi, ranks, under_weft=False):
@@ -248,9 +250,9 @@ def test_gpu(monkeypatch, tmp_path):
         ("12.4", 13000, "13.0"),
         ("13.0", 13000, None),
         ("13.1", 13000, None),
-        ("12.0", 12090, None),  # the same major version
+        ("12.0", 12090, None),  # the driver has the same major version
         ("11.2", 11080, "11.4"),
-        ("11.0", 0, "11.4"),  # without kernels
+        ("11.0", 0, "11.4"),  # Weft has no kernels
         (None, 13000, None),
     ],
 )
@@ -265,7 +267,7 @@ def test_the_library_says_whose_kernels_it_has():
 
 
 def test_gpu_is_asked_by_its_driver(monkeypatch):
-    """By a stand-in (tests/device)."""
+    """The driver is a stand-in (tests/device)."""
     monkeypatch.setattr(gpu, "LIBRARY", "libweft-nowhere.so")
     assert "cannot be loaded" in gpu.ask_driver()["problem"]
     if not standins.CUDA.exists():
@@ -276,7 +278,8 @@ def test_gpu_is_asked_by_its_driver(monkeypatch):
 
 
 def test_mps_is_named(monkeypatch, tmp_path):
-    """By the device; with older drivers by what its control daemon listens to."""
+    """The device tells whether MPS is used. With older drivers the control pipe of its daemon tells
+    it."""
     if not standins.CUDA.exists():
         pytest.skip(f"{standins.CUDA} is not built")
     monkeypatch.setattr(gpu, "LIBRARY", str(standins.CUDA))

@@ -1,5 +1,5 @@
-"""Several NUMA domains in a node: found by hwloc from the cores that ranks are bound to, the same
-on all ranks, and used in two levels. Right results are checked by test_conformance.
+"""Tests several NUMA domains in a node: hwloc finds them from the cores to which ranks are bound,
+all ranks find the same, and algorithms of two levels use them. test_conformance checks the results.
 """
 
 import json
@@ -12,13 +12,14 @@ from weft.system import installation, mpi_libraries
 
 pytestmark = pytest.mark.covering
 
-# Of four ranks: in order, in turn, one alone.
+# These expressions give the domains of four ranks: in order, in turn, and with one rank alone.
 PLACINGS = ("rank / 2", "rank % 2", "rank / 3")
 
 
 @pytest.fixture(params=["mpich", "openmpi"])
 def plans(request, tmp_path, environment):
-    """What four ranks have measured for a persistent collective, each started by `front`."""
+    """Returns the measured plans of a persistent collective on four ranks, each of which is started
+    by `front`."""
     mpi = mpi_libraries.implementation(request.param)
     program = mpi.program("plan")
     if not mpi.mpiexec.exists() or not program.exists():
@@ -37,7 +38,7 @@ def plans(request, tmp_path, environment):
                 **environment,
                 **mpi.environment(),
                 "OMPI_MCA_mpi_yield_when_idle": "1",
-                "WEFT_INIT_BUDGET": "100s",  # which load does not use up
+                "WEFT_INIT_BUDGET": "100s",  # enough time for all measurements on a loaded machine
             },
             capture_output=True,
             text=True,
@@ -85,10 +86,10 @@ def test_ranks_that_are_not_bound_have_one_level(plans):
     assert not any(name.startswith("domain-") for name in found)
 
 
-# Of the launchers only Hydra takes one machine for several nodes.
+# Hydra is the only launcher that can treat one machine as several nodes.
 @pytest.mark.parametrize("plans", ["mpich"], indirect=True)
 def test_over_several_nodes_places_go_by_domain(plans, tmp_path):
-    """So they are not in the order of the ranks, which reproducible reductions must keep."""
+    """Blocks are then not in the order of the ranks, which reproducible reductions must keep."""
     front = [in_two_domains(tmp_path, "rank % 2")]
     in_order = ["--algorithm", "allreduce=hierarchical-in-order", "--init-budget", "0"]
     assert plans("allreduce", "8MiB", front, in_order, "a:3,b:1")["algorithm"] == "hierarchical"

@@ -1,4 +1,5 @@
-"""weft_exchange_rows_init, the exchange of sparse tensor codes, under each library and engine."""
+"""Tests weft_exchange_rows_init, the exchange of sparse tensor codes, with each library and engine.
+"""
 
 import os
 import subprocess
@@ -38,7 +39,8 @@ def test_rows_arrive(mpi, engine):
 
 
 def test_rows_arrive_beside_more_communicators_than_weft_has_shadows_for(tmp_path):
-    """Other calls are the MPI library's then; this one nobody else can carry out."""
+    """Weft leaves other calls to the MPI library if it has no internal communicator for them. This
+    call it must carry out itself."""
     tool = tmp_path / "few_tags.so"
     mpicc = mpi_libraries.implementation("mpich").prefix / "bin/mpicc"
     source = installation.ROOT / "tests/faults/programs/few_tags.c"

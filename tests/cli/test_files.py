@@ -1,5 +1,6 @@
-"""Files that commands write for the user are complete or absent, and one sentence says so; words
-that make no sense are refused by one. Files of a job's ranks: tests/faults/test_full_disk.py."""
+"""Tests that files which commands write for the user are complete or absent, and that one sentence
+says so. Also tests that wrong options are refused by one sentence. Files of a job's ranks are
+tested in tests/faults/test_full_disk.py."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import pytest
 from weft.data import files
 from weft.terminal import messages
 
-# In front of a command: a disk on which nothing has room. What it has written there is said.
+# This script runs a command with a full disk, and lists the files that the command has left on it.
 FULL = """
 mount -t tmpfs -o size=4k tmpfs "$0" && head -c 4096 /dev/zero >"$0/all" || exit 77
 "$@"
@@ -29,7 +30,7 @@ WRITERS = {
 
 @pytest.mark.parametrize("what", WRITERS)
 def test_on_a_full_disk_nothing_is_left(call, tmp_path, what):
-    """A mount of its own, as root."""
+    """The disk is mounted in a mount namespace, which needs root."""
     disk = tmp_path / "disk"
     disk.mkdir()
     file = str(disk / "file")
@@ -101,7 +102,7 @@ def test_words_of_the_command_line_are_shown_as_they_can_be_printed(monkeypatch)
 
 
 def test_a_file_of_plans_that_is_none_is_refused(call, tmp_path):
-    """It stays as it is, and where it is."""
+    """The file is neither changed nor renamed."""
     file = tmp_path / "diary"
     file.write_text("dear diary\n")
     done = call("run", "--plan-cache", file, "--", "true")

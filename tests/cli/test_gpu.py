@@ -1,7 +1,7 @@
-"""Collectives in streams, under each MPI library and under Weft; the libraries' symbols.
+"""Tests collectives in streams with each MPI library and under Weft, and the symbols of the
+libraries.
 
-In place of CUDA's driver there is a stand-in (tests/device). No process gets CUDA by Weft.
-"""
+A stand-in replaces CUDA's driver (tests/device). Weft loads CUDA into no other process."""
 
 import json
 import os
@@ -34,10 +34,9 @@ def gpu_library(family):
 @pytest.mark.parametrize("engine", ["", "thread"])
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
 def test_equal(mpi, engine, tmp_path):
-    """engine: of Weft; empty: without Weft.
+    """`engine` is Weft's; if it is empty, the program runs without Weft.
 
-    Three ranks, so that the two neighbours on a ring differ.
-    """
+    There are three ranks, so that the two neighbours on a ring differ."""
     library = mpi_libraries.implementation(mpi)
     program = library.program("gpu_streams")
     if not program.exists() or not library.mpiexec.exists():
@@ -56,7 +55,7 @@ def test_equal(mpi, engine, tmp_path):
     assert done.returncode == 0, out + err + done.stderr
     assert "cases equal" in out
     assert "a collective in streams failed, and no call has said so: " in err
-    assert "had not ended" not in err  # one is freed before its stream has passed
+    assert "had not ended" not in err  # a request is freed before its stream has reached it
     hint = "function" if engine else "none"
     assert f"hint of Weft's communicators: {hint}" in out
     if engine:
@@ -66,7 +65,8 @@ def test_equal(mpi, engine, tmp_path):
 
 
 def run(name, *options, ranks=3, limit_s=180, mpi="mpich", engine="", **variables):
-    """One of the programs on GPUs. engine: of Weft; empty: without Weft."""
+    """Runs one of the programs for GPUs. `engine` is Weft's; if it is empty, the program runs
+    without Weft."""
     library = mpi_libraries.implementation(mpi)
     program = library.program(name)
     if not program.exists():
@@ -86,7 +86,7 @@ def stencil(*options):
 
 
 def measured(name, *options, **variables):
-    """What it prints on the stand-in."""
+    """Returns the output of a measuring program with the stand-in."""
     if not weft_gpu.has_kernels():
         pytest.skip("this machine had no nvcc for the build, and could not fetch it")
     done = run(name, "--driver", STANDIN, *options, **variables)
@@ -115,7 +115,7 @@ STRANGERS = f"{BY_MPI}cuIpcOpenMemHandle: CUDA_ERROR_PEER_ACCESS_UNSUPPORTED"
     ],
 )
 def test_equal_as_the_user_chooses(options, variables):
-    """Two ranks: three take three times as long on two cores."""
+    """There are two ranks, since three take three times as long on two cores."""
     done = run("gpu_streams", STANDIN, *options, ranks=2, **variables)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "cases equal" in done.stdout
@@ -136,8 +136,8 @@ def test_what_cannot_be_enqueued_is_followed_by_nothing(mpi):
 
 @pytest.mark.parametrize("engine", ["", "thread"])
 def test_a_library_without_persistent_collectives(engine):
-    """Open MPI 4.1, with a program for 5.0. engine: of Weft, whose wrappers are there all the same;
-    empty: without Weft."""
+    """A program that was compiled for Open MPI 5.0 runs with Open MPI 4.1. `engine` is Weft's,
+    whose wrappers exist all the same; if it is empty, the program runs without Weft."""
     place = installation.ROOT / ".deps" / "debian-mpi"
     older = list(place.glob("usr/lib/*/libmpi.so.40.30.*"))
     if not (place / "unpacked").exists() or not older:
@@ -173,10 +173,10 @@ def test_a_library_without_persistent_collectives(engine):
     ],
 )
 def test_random_programs_of_collectives_in_streams(mpi, engine):
-    """engine: of Weft; empty: without Weft. Intel MPI's own persistent collectives are not right.
+    """`engine` is Weft's; if it is empty, the programs run without Weft, which is not tested with
+    Intel MPI, whose own persistent collectives are wrong.
 
-    WEFT_GPU_MPI_PROGRAMS: how many; WEFT_GPU_SEED: the first.
-    """
+    WEFT_GPU_MPI_PROGRAMS is the number of programs, and WEFT_GPU_SEED the first seed."""
     programs = os.environ.get("WEFT_GPU_MPI_PROGRAMS", "20")
     first = os.environ.get("WEFT_GPU_SEED", "1")
     limit_s = 60 + 2 * int(programs)
@@ -191,10 +191,10 @@ def test_random_programs_of_collectives_in_streams(mpi, engine):
     ("mpi", "seeds"), [("mpich", range(1, 7)), ("openmpi", range(7, 13))], ids=["mpich", "openmpi"]
 )
 def test_a_call_of_the_drivers_that_fails_hangs_no_program(mpi, seeds, tmp_path):
-    """The rank that is told of it ends the job; where it has gone another way, all is right.
+    """A rank that gets an error of the driver ends the job. If it can take another way, the results
+    are right.
 
-    What is said goes to a file: a launcher may lose the last lines of a job that is ended so.
-    """
+    The output is written to a file, since a launcher may lose the last lines of an aborted job."""
     told = 0
     for seed in seeds:
         file = tmp_path / f"program-{seed}"
@@ -212,7 +212,8 @@ def test_a_call_of_the_drivers_that_fails_hangs_no_program(mpi, seeds, tmp_path)
     ("mpi", "engine"), [("mpich", ""), ("openmpi", ""), ("intelmpi", "thread")]
 )
 def test_numbers_that_an_int_does_not_count(mpi, engine):
-    """engine: of Weft; empty: without Weft. Intel MPI's persistent collectives need it."""
+    """`engine` is Weft's; if it is empty, the program runs without Weft. Intel MPI is tested with
+    Weft only, since its own persistent collectives fail."""
     yields = {"OMPI_MCA_mpi_yield_when_idle": "1"}
     done = run("gpu_large", STANDIN, ranks=2, mpi=mpi, engine=engine, **yields)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -221,8 +222,8 @@ def test_numbers_that_an_int_does_not_count(mpi, engine):
 
 @pytest.fixture(scope="module")
 def place_of_a_library_without_large_counts(tmp_path_factory):
-    """Of a copy of MPICH in which nobody finds MPI_Ibcast_c, MPI_Bcast_init_c and the like: they
-    have other names."""
+    """Returns the folder of a copy of MPICH in which MPI_Ibcast_c, MPI_Bcast_init_c and the like
+    are renamed."""
     library = mpi_libraries.implementation("mpich").library
     if not library:
         pytest.skip(f"needs {mpi_libraries.make_target('mpich')}")
@@ -243,7 +244,8 @@ def place_of_a_library_without_large_counts(tmp_path_factory):
 def test_a_library_that_lacks_only_calls_with_large_counts(
     place_of_a_library_without_large_counts, program, engine
 ):
-    """engine: of Weft, whose wrappers are there all the same; empty: without Weft."""
+    """`engine` is Weft's, whose wrappers exist all the same; if it is empty, the program runs
+    without Weft."""
     place = place_of_a_library_without_large_counts
     name, *words = program
     done = run(name, STANDIN, *words, ranks=2, engine=engine, LD_LIBRARY_PATH=str(place))
@@ -274,7 +276,7 @@ def test_stencil_is_right_by_every_method():
 
 
 def test_stencil_says_which_methods_cannot_run_here():
-    """By itself it runs all others."""
+    """Without an option all other methods are run."""
     small = ("--order", 24, "--steps", 2, "--repetitions", 1)
     said = measured("gpu_stencil", *small, ranks=2).splitlines()
     assert "nccl     left out: it needs NCCL and a GPU for each of several ranks" in said
@@ -283,7 +285,7 @@ def test_stencil_says_which_methods_cannot_run_here():
 
 
 def test_stencil_by_nccl_in_a_graph():
-    """Where each rank has a device."""
+    """Each rank has its own device."""
     small = ("--order", 24, "--steps", 6, "--repetitions", 1, "--check", "--methods", "nccl,graphs")
     said = measured("gpu_stencil", *small, "--nccl", STANDIN, WEFT_STANDIN_DEVICES="3")
     assert "0 wrong values" in said and "left out" not in said
@@ -291,7 +293,8 @@ def test_stencil_by_nccl_in_a_graph():
 
 
 def test_cooperative_kernels_of_ranks_that_share_a_device_run_at_one_time(tmp_path):
-    """The stand-in has four places for blocks, and starts a kernel when there is one for each."""
+    """The stand-in can run four blocks, and starts a kernel when there is room for all its blocks.
+    """
     device = tmp_path / "device"
     device.write_bytes(struct.pack("qq", 4, 0))
     small = ("--order", 24, "--steps", 6, "--repetitions", 1, "--check", "--methods", "coop")
@@ -301,7 +304,8 @@ def test_cooperative_kernels_of_ranks_that_share_a_device_run_at_one_time(tmp_pa
 
 
 def test_stencil_begins_on_the_device():
-    """Of N x N numbers none is copied from the processor, but the two rows beside the ranks'."""
+    """Of the N x N numbers only the two rows next to the ranks' borders are copied from the
+    processor."""
     small = ("--order", 64, "--steps", 2, "--repetitions", 1, "--methods", "default,notify,graphs")
     two_rows = str(2 * 64 * 8)
     measured("gpu_stencil", *small, ranks=2, WEFT_STANDIN_MOST_AT_ONCE=two_rows)
@@ -322,7 +326,7 @@ def test_a_gap_may_be_left_out():
 
 
 def test_a_graph_that_sums_nothing_is_found():
-    """Other ways leave the right sum behind, before and after."""
+    """Other methods leave the right sum in the buffer before and after the graph."""
     if not weft_gpu.has_kernels():
         pytest.skip("this machine had no nvcc for the build, and could not fetch it")
     small = ("--driver", STANDIN, "--bytes", "4096", "--turns", 3, "--blas", STANDIN)
@@ -385,7 +389,7 @@ def test_stencil_says_that_there_is_no_gpu():
 
 
 def symbols(family, which) -> dict[str, str]:
-    """Name -> kind, as nm has them."""
+    """Returns the kinds of symbols by name, as nm prints them."""
     words = ["nm", "-D", "-P", which, gpu_library(family)]
     listing = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     return dict(line.split()[:2] for line in listing.splitlines())
@@ -395,7 +399,8 @@ def symbols(family, which) -> dict[str, str]:
 def test_shows_what_the_headers_declare(family):
     shown = {name.split("@")[0] for name in symbols(family, "--defined-only")}
     text = "".join((installation.ROOT / "include" / name).read_text() for name in HEADERS)
-    beside = {"MPI_Finalize", "weft_gpu_finalize"}  # what comes before the library's own end
+    # functions that act before the library's own finalisation
+    beside = {"MPI_Finalize", "weft_gpu_finalize"}
     assert beside < shown
     declared = set(re.findall(r"^WEFT_GPU_API [\w* ]+?\*?(weft_\w+)\(", text, re.M))
     assert shown - beside == declared
@@ -414,7 +419,7 @@ def test_a_library_may_lack_what_came_with_mpi_4(family):
 
 
 def test_kernels_are_there_for_each_architecture():
-    """Machine code from sm_75 to sm_90, and what later devices compile."""
+    """The library has machine code from sm_75 to sm_90, and PTX for later devices."""
     if not weft_gpu.has_kernels():
         pytest.skip("this machine had no nvcc for the build, and could not fetch it")
     image = weft_gpu.content()
@@ -443,7 +448,8 @@ def test_needs_neither_cuda_nor_mpi(family, name):
 
 
 def test_no_process_gets_cuda_by_weft(tmp_path):
-    """Even where a driver could be found: the stand-in, under the driver's own name."""
+    """Weft loads no driver, although one could be found: the stand-in has the driver's own file
+    name."""
     library = mpi_libraries.implementation("mpich")
     program = library.program("weft-probe")
     if not program.exists():
@@ -465,7 +471,7 @@ def test_no_process_gets_cuda_by_weft(tmp_path):
 
 
 def test_says_which_driver_is_lacking(tmp_path):
-    """There is none, and one that lacks most functions."""
+    """Tests a missing driver, and one that lacks most functions."""
     library = mpi_libraries.implementation("mpich")
     mpicc = library.mpiexec.parent / "mpicc"
     if not mpicc.exists():

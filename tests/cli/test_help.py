@@ -1,4 +1,5 @@
-"""The commands' help: full phrases, choices, defaults, groups; errors in one sentence."""
+"""Tests the help of commands: full phrases, choices, defaults, groups, and errors in one sentence.
+"""
 
 import inspect
 import subprocess
@@ -9,13 +10,13 @@ from typer.main import get_command
 
 from weft.cli import app
 
-# Loaded by commands when they run, not when help is asked for.
+# Commands import these modules when they run, and not for their help.
 HEAVY = ("pydantic", "jinja2", "sqlite3", "weft.bench.driver", "weft.measurements.effect")
 NATIVE = ("run", "schedule")
 
 
 def commands():
-    """(name, command), those of groups too, as "lab run"."""
+    """Returns commands by name. Those in groups have names such as "lab run"."""
 
     def below(command, name):
         for word, one in getattr(command, "commands", {}).items():
@@ -35,7 +36,7 @@ def test_every_option_has_a_phrase_that_ends(name):
 
 @pytest.mark.parametrize("name", [name for name in commands() if name not in NATIVE])
 def test_typer_reads_the_signature_with_python_3_9(name):
-    """It does not evaluate annotations that are text."""
+    """With Python 3.9 typer does not evaluate annotations that are text."""
     function = inspect.unwrap(commands()[name].callback)
     for parameter in inspect.signature(function).parameters.values():
         assert not isinstance(parameter.annotation, str), f"{name}: {parameter.name}"
@@ -54,7 +55,8 @@ def test_help_of_the_benchmark_is_in_groups():
 
 
 def test_help_of_all_commands_begins_with_those_that_a_user_needs_first():
-    """In the form of the native verbs: plain text of 80 columns, without boxes or types."""
+    """The help has the layout of the native commands: plain text of 80 columns, without boxes or
+    types."""
     text = weft("--help").stdout
     titles = [line for line in text.splitlines() if line.endswith(":") and line[0] != " "]
     assert titles[:3] == ["Start with these:", "Measure and understand:", "Experts:"]

@@ -1,8 +1,7 @@
-"""Several nodes with several ranks each: right results, in the memory of each node, and exactly the
-bytes on the links that the leaders' algorithm needs.
+"""Tests several nodes with several ranks each: right results, use of each node's memory, and
+exactly the bytes on the links that the leaders' algorithm needs.
 
-Under MPICH two nodes are two proxies of Hydra's; otherwise nodes of the lab.
-"""
+With MPICH two nodes are two proxies of Hydra; with other libraries they are nodes of the lab."""
 
 import json
 import os
@@ -22,7 +21,7 @@ MIB = 1 << 20
 
 @pytest.fixture
 def lab():
-    """Opens a lab of two nodes with two ranks each; skips where there may be none."""
+    """Opens a lab of two nodes with two ranks each. Skips the test if the machine permits none."""
     opened = []
 
     def open_lab(mpi, **options):
@@ -39,7 +38,7 @@ def lab():
 
 
 def check_summary(path):
-    """Each of the collectives was Weft's, and used the memory of nodes."""
+    """Checks that Weft carried out each of the collectives, and used the memory of nodes."""
     calls = {entry["call"]: entry for entry in json.loads(path.read_text())["calls"]}
     for kind in BY_LEVELS:
         entry = calls[f"MPI_{kind}"]
@@ -75,7 +74,8 @@ def run(command, environment):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-# Ranks in order, one alone on its node, in turn (a variable for MPICH's own tests).
+# Ranks are placed in order, with one rank alone on its node, and in turn (by a variable of MPICH's
+# own tests).
 @pytest.mark.parametrize(
     ("ranks", "hosts", "variables", "engine"),
     [
@@ -135,7 +135,7 @@ def test_open_mpi_over_two_nodes(lab, tmp_path):
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    """Compiled for an MPI library."""
+    """Compiles a program for an MPI library."""
 
     def compiled(mpi, name):
         library = mpi_libraries.implementation(mpi)
@@ -152,7 +152,8 @@ def program(tmp_path_factory):
 
 @pytest.fixture
 def sent_by_a_call(lab, tmp_path):
-    """The bytes of one call that leave each node, beside what TCP adds; and the program's words."""
+    """Returns the bytes of one call that leave each node, without those that TCP adds, and the
+    program's output."""
 
     def counted(mpi, options, program, *arguments):
         made = lab(mpi, rate="1gbit")
@@ -183,12 +184,12 @@ def test_bytes_on_the_links(mpi, options, program, sent_by_a_call):
     """With two nodes, each sends a vector once."""
     compiled = program(mpi, "many_allreduces")
     for sent in sent_by_a_call(mpi, options, compiled, MIB // 8)[0]:
-        assert 0.99 <= sent / MIB <= 1.03  # TCP may have sent a little twice in one of the runs
+        assert 0.99 <= sent / MIB <= 1.03  # TCP may have sent some bytes twice in one of the runs
 
 
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
 def test_bytes_of_blocks_on_the_links(mpi, program, sent_by_a_call):
-    """A block, or a node's sum of it, goes to each node once."""
+    """A block, or a node's sum of it, is sent to each node once."""
     kinds = ["reduce_scatter_block", "reduce_scatter", "allgatherv", "alltoallv"]
     compiled = program(mpi, "blocks_between_nodes")
     links, said = sent_by_a_call(mpi, [], compiled, 16 * 1024, *kinds)

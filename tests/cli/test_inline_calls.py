@@ -1,6 +1,8 @@
-"""Short collectives for requests that their caller carries out inline
-(src/runtime/request/inline_call.h): what they cost, by instructions, which no other load changes;
-and that whatever else comes finds them."""
+"""Tests short non-blocking collectives that their caller carries out inline
+(src/runtime/request/inline_call.h).
+
+Their cost is counted in instructions, which do not depend on the machine's load. Other calls must
+find them."""
 
 import re
 
@@ -10,11 +12,12 @@ from under_weft import library_at_hand, printed_under_weft
 
 pytestmark = pytest.mark.covering
 
-__all__ = ["program"]  # the fixture
+__all__ = ["program"]  # the name is imported as a fixture
 LIMIT_S = 110
-# Of start and wait together, inside Weft and without what it calls of the MPI library's.
-MOST_INSTRUCTIONS = 740  # of which five in each of the two calls are for calls that are left
-MOST_AT_A_SITE = 80  # more, where engine auto has settled
+# This is the cost of start and wait together, inside Weft, without the MPI library's functions.
+# includes five instructions in each of the two calls for calls that are passed on
+MOST_INSTRUCTIONS = 740
+MOST_AT_A_SITE = 80  # additional instructions of a call class about which engine auto has decided
 
 
 @needs_valgrind
@@ -52,7 +55,8 @@ def test_no_list_and_no_new_request(program, tmp_path, role, doubles, end):
 @pytest.mark.parametrize("end", ["wait", "test"])
 @pytest.mark.parametrize("role", ["root", "reader"])
 def test_the_library_is_asked_now_and_then(program, tmp_path, role, end):
-    """Its messages would stand still else, where a program makes no other calls."""
+    """Without calls of MPI_Iprobe the library's own messages would not progress if the program
+    makes no other calls."""
     words = (role, f"1 {end}", "counted_*", "auto")
     text = profile(program, 200, tmp_path / "out", "--learn=off", *words)
     asked = re.findall(r"^cfn=PMPI_Iprobe\ncalls=(\d+)", text, re.MULTILINE)
@@ -61,7 +65,7 @@ def test_the_library_is_asked_now_and_then(program, tmp_path, role, end):
 
 @pytest.fixture
 def run(compiled_for):
-    """What a program prints under Weft."""
+    """Returns the output of a program under Weft."""
 
     def carry_out(mpi, ranks, engine, name, *arguments):
         library = library_at_hand(mpi)

@@ -1,4 +1,4 @@
-"""Collectives with counts for each rank inside a node: each against the library's own call."""
+"""Tests vector collectives inside a node, each against the library's own call."""
 
 import json
 
@@ -45,7 +45,7 @@ def test_each_form_gives_what_the_librarys_own_call_gives(
             assert calls[name]["seen"] > 0
     if options == "native" or mpi == "intelmpi":
         return
-    # Engine auto may find the library's call faster, but it has tried its own.
+    # Engine auto may find the library's call faster, but it must have tried its own.
     for form in ("non-blocking", "persistent") if options != "auto" else ("persistent",):
         for name in CALLS[form]:
             assert calls[name]["in_memory"] > 0, calls[name]

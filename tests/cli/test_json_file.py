@@ -1,4 +1,5 @@
-"""`--json` of the commands: where it goes, what stands beside it, how every result begins."""
+"""Tests `--json` of the commands: where the JSON goes, what else is printed, and how every result
+begins."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ def test_commands_that_compute_write_json_alone_or_beside_their_words(call, tmp_
 
 
 def test_nothing_stands_beside_json_on_standard_output(call):
-    """What the command says, and what the program prints that it runs, is on standard error."""
+    """The output of the command, and of the program that it runs, is on standard error."""
     done = call("try", "--runs", 1, "--json", "-", "--", "echo", "the program's")
     found = json.loads(done.stdout)
     assert head_of(found)["weft run"]["verdict"] == "undecided"

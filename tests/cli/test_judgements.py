@@ -1,4 +1,5 @@
-"""No judge can be sure of its answer: each gets figures for yes, for no, and for neither."""
+"""Tests that each judge can give each answer: it gets figures for yes, for no, and for undecided.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ FUNCTION = "overlapped, call per row, function"
 
 
 def noisy(**times_us: float) -> Run:
-    """Samples that lie so far apart that all intervals meet."""
+    """Returns a run whose samples vary so much that all intervals overlap."""
     variants = [
         kernels.VariantFigures([time_us * (0.3 + 0.14 * i) for i in range(11)], name)
         for name, time_us in times_us.items()
@@ -53,8 +54,8 @@ def placements(spread: float, bind: float, numa: float, odd_even: float) -> Resu
 
 
 def libraries(first: float, second: float, late: float, spread: float = TIGHT) -> Result:
-    """The first one hides more and may begin later, so that the second may lead where little is
-    computed."""
+    """Returns a result of two libraries. The first hides more, but has a constant cost, so that the
+    second may lead if there is little computation."""
     found = result({"thread": hides(first, late)}, spread)
     found.points += points("thread", hides(second), spread, mpi="openmpi 5.0.10")
     return found
@@ -71,7 +72,7 @@ CPALS = {"blocking": 1e3, "thread": 900.0, "rows, thread": 700.0}
 ATMOSPHERE = {"blocking": 1e3, "thread": 700.0, "behind pressure, thread": 800.0}
 CORES = {"Normal": 30.0, "Prog1": 30.0, "Prog2": 20.0, "Prog4": 30.0}
 GPUS = {"blocking": 100.0, "notify": 80.0, "graphs": 40.0}
-# For each preset: figures from which its statement holds, does not hold, and is not decided.
+# For each preset these are figures for which its statement holds, does not hold, and is undecided.
 PLANTED: dict[str, tuple[Any, Any, Any]] = {
     "tcc": (run(**TCC), run(**SLOW_TCC), noisy(**TCC)),
     "threads-per-core": (
@@ -134,7 +135,7 @@ def test_the_atmosphere_s_output_has_a_judge_of_its_own():
 
 @pytest.mark.parametrize("name", ["tcc", "pipecg", "atmosphere"])
 def test_one_part_that_is_open_leaves_the_whole_open_and_one_that_fails_does_not(name):
-    """Two parts, of which the first one holds."""
+    """Each statement has two parts, the first of which holds."""
     parts = {
         "tcc": (TCC, "thread"),
         "pipecg": (PIPECG, "halo only"),
@@ -153,7 +154,7 @@ def test_one_part_that_is_open_leaves_the_whole_open_and_one_that_fails_does_not
 
 
 def test_medians_decide_nothing():
-    """Of the same medians the intervals alone decide."""
+    """With equal medians the intervals alone decide."""
     slow = statistic(100.0)
     few = statistic(50.0, n=5)
     assert decisions.is_shorter(statistic(50.0), slow) is True

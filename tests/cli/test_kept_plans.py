@@ -1,5 +1,5 @@
-"""What is measured goes into the file of plans once, at the end of the job, whichever rank has
-measured it (docs/inside/choices.md#tuning)."""
+"""Tests that measured plans are written to the file of plans once, at the end of the job, whichever
+rank has measured them (docs/inside/choices.md#tuning)."""
 
 import subprocess
 

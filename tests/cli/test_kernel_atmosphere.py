@@ -1,4 +1,4 @@
-"""kernels/atmosphere: flows whose answer is known, and what it writes of them."""
+"""Tests kernels/atmosphere with flows whose solution is known, and the files that it writes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_open_mpi_writes_without_weft_and_is_refused_with_it(kernel, tmp_path):
 
 
 def test_the_file_holds_the_fields_of_the_steady_flow(kernel, tmp_path):
-    """All records, against the case's own formulas at every point of the grid."""
+    """All records are compared with the case's own formulas at every point of the grid."""
     file = tmp_path / "fields"
     words = writing(file, "--steps", 3, "--every", 1)
     check(kernel("atmosphere", *words, engines="auto"))
@@ -65,10 +65,9 @@ def test_the_file_holds_the_fields_of_the_steady_flow(kernel, tmp_path):
 
 
 def full_disk(directory: Path) -> tuple[str, ...]:
-    """What a command runs in so that this directory has 16 KiB.
+    """Returns the words of a command that runs another one with a disk of 16 KiB in this directory.
 
-    Its shared memory goes with it: MPI_Abort leaves some behind.
-    """
+    Shared memory is mounted as well and disappears with it, since MPI_Abort leaves files there."""
     own = ("unshare", "--user", "--map-root-user", "--mount")
     mount = 'mount -t tmpfs own /dev/shm && mount -t tmpfs -o size=16k full "$0" && exec "$@"'
     inside = (*own, "sh", "-c", mount, str(directory))
@@ -93,7 +92,7 @@ def test_five_days_of_the_steady_flow(kernel):
 
 
 def test_the_flow_over_a_mountain_is_the_same_on_any_number_of_ranks(kernel):
-    """And under Open MPI; the mass stays."""
+    """The result is the same with Open MPI, and the mass is constant."""
     words = (*SPHERE, "--case", 5, "--steps", 24)
     alone = check(kernel("atmosphere", *words, ranks=1)).splitlines()[0]
     assert 1e-5 < float(alone.split("beginning by ")[1].split(",")[0]) < 1e-2
@@ -103,7 +102,8 @@ def test_the_flow_over_a_mountain_is_the_same_on_any_number_of_ranks(kernel):
 
 
 def test_fields_have_the_same_bits_on_any_number_of_ranks(kernel, tmp_path):
-    """Also where a rank has part of a block of latitudes, or not those opposite to its own."""
+    """This includes ranks that have a part of a block of latitudes, or latitudes without their
+    opposite ones."""
     words = ("--what", "flow", "--truncation", 42, "--case", "galewsky", "--steps", 3)
     written = set()
     for ranks in (1, 2, 3, 5):
@@ -123,7 +123,8 @@ def energy(said: str) -> float:
 
 
 def test_the_jet_without_its_perturbation_stays_for_five_days(kernel):
-    """What is left is the truncation's, which falls faster than any power of the wave number."""
+    """The remaining error is that of the truncation, which decreases faster than any power of the
+    wave number."""
     kept = []
     for truncation in (10, 21):
         words = ("--truncation", truncation, "--case", "jet", "--steps", 240, "--seconds", 1800)

@@ -1,4 +1,5 @@
-"""kernels/cpals: the fit is that of a dense computation, however rows are exchanged."""
+"""Tests that the fit of kernels/cpals is that of a dense computation, however rows are exchanged.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def test_each_exchange_of_cpals_is_right_under_weft(kernel):
 
 
 def test_the_distribution_does_not_change_the_fit(kernel):
-    """Without Weft, and so without its exchange of rows."""
+    """The kernel runs without Weft, and so without its exchange of rows."""
     fits = []
     for ranks, blocks in ((1, "1x1x1"), (3, "3x1x1"), (4, "1x2x2")):
         said = check(kernel("cpals", *TENSOR, "--blocks", blocks, ranks=ranks))
@@ -42,15 +43,15 @@ def test_cpals_under_open_mpi_and_with_more_modes(kernel):
 @pytest.mark.parametrize("components", [5, 8, 16, 32])
 @pytest.mark.parametrize("dimensions", ["40x50x45", "9x11x8x10x12"])
 def test_any_number_of_components_and_modes(kernel, components, dimensions):
-    """The products of 8, 16 and 32 components are compiled apart; what is left is told from the
-    entries one by one."""
+    """Products of 8, 16 and 32 components are compiled separately. The remaining ones are computed
+    one entry at a time."""
     words = ("--dimensions", dimensions, "--entries", 900, "--rank", components, *QUICK)
     said = check(kernel("cpals", *words, "--iterations", 2, engines="thread"))
     assert said.count(" bitwise equal") == 4 and "not bitwise" not in said
 
 
 def random_at(stream: int, number: int) -> float:
-    """As in kernels/tensor.h."""
+    """Returns the same random number as kernels/tensor.h."""
     mask = (1 << 64) - 1
     z = ((stream + 1) * 0x9E3779B97F4A7C15 + number * 0xD1342543DE82EF95) & mask
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
@@ -59,7 +60,7 @@ def random_at(stream: int, number: int) -> float:
 
 
 def solved(matrix: list[list[float]], right: list[float]) -> list[float]:
-    """Gauss and Jordan, with pivots."""
+    """Solves a linear system by Gauss-Jordan elimination with pivots."""
     rows = [[*row, value] for row, value in zip(matrix, right)]
     for i in range(len(rows)):
         best = max(range(i, len(rows)), key=lambda k: abs(rows[k][i]))
@@ -72,7 +73,8 @@ def solved(matrix: list[list[float]], right: list[float]) -> list[float]:
 
 
 def dense_fit(tensor: dict[tuple[int, ...], float], extents: tuple[int, ...], iterations: int):
-    """CP-ALS with two components on the whole tensor, from its definition."""
+    """Returns the fit of CP-ALS with two components on the whole tensor, computed from its
+    definition."""
     rank = 2
     factors = [
         [[random_at(1000 + mode, row * rank + r) for r in range(rank)] for row in range(extent)]
@@ -109,7 +111,7 @@ def test_a_tensor_is_read_and_its_fit_is_that_of_the_dense_computation(kernel, t
     places = [p for p in itertools.product(*map(range, extents)) if sum(p) % 3]
     tensor = {place: 1 + random_at(7, number) for number, place in enumerate(places)}
     lines = [" ".join(str(i + 1) for i in place) + f" {tensor[place]!r}" for place in places]
-    # The same place twice: the values add.
+    # One position occurs twice; its values are added.
     lines[-1:] = [lines[-1].rsplit(" ", 1)[0] + f" {tensor[places[-1]] / 2!r}"] * 2
     file = tmp_path / "small.tns"
     file.write_text("# a comment\n" + "\n".join(lines) + "\n\n")
@@ -147,7 +149,7 @@ def test_fit_and_factors_are_those_of_tensorly(kernel, tmp_path):
     assert fit_in(said) == pytest.approx(1 - rest, abs=1e-10)
     factors = numpy.loadtxt(kept)
     assert factors.shape == (sum(extents), rank)
-    # Without their lengths, which may be moved from one mode to another.
+    # Columns are compared without their lengths, which may be moved from one mode to another.
     for one, other in zip(numpy.split(factors, numpy.cumsum(extents)[:-1]), theirs.factors):
         units = [values / numpy.linalg.norm(values, axis=0) for values in (one, other)]
         assert numpy.abs(units[0] - units[1]).max() < 1e-8

@@ -1,6 +1,5 @@
-"""The programs of kernels/ given what they cannot use: one sentence before anything is computed;
-and no answer is lost in silence.
-"""
+"""Tests that programs of kernels/ refuse unusable input by one sentence before they compute, and
+that no result is lost without a message."""
 
 from __future__ import annotations
 
@@ -46,7 +45,7 @@ def test_what_cannot_be_used_is_one_sentence(kernel, name, words, sentence):
     ],
 )
 def test_more_than_the_memory_holds_is_refused(kernel, name, words, choose):
-    """Rather than that the system ends some program."""
+    """Otherwise the system would kill some process."""
     said = refused(kernel(name, *words), name)
     assert f" GB of memory, more than it has: {choose}" in said
 
@@ -90,7 +89,8 @@ def test_a_breakdown_has_no_fit(kernel, tmp_path):
 
 @pytest.mark.parametrize("ranks", [1, 3, 5])
 def test_the_kernel_of_three_arrays_says_whether_its_bits_are_equal(kernel, ranks):
-    """Without Weft, and with; the program compares each element with what one rank finds alone."""
+    """The kernel runs without and with Weft. It compares each element with the result of one rank
+    alone."""
     words = ("iallreduce_kernel", "--elements", 50, *QUICK)
     assert check(kernel(*words, ranks=ranks)).count(" bitwise equal") == 1
     said = check(kernel(*words, ranks=ranks, engines="auto,function,thread"))
@@ -130,7 +130,7 @@ def test_a_report_that_cannot_be_written_is_said(environment):
 
 @pytest.mark.parametrize("ranks", [1, 3, 5])
 def test_as_few_points_as_ranks_are_enough(kernel, ranks):
-    """The smallest problem that each kernel takes; some ranks of cpals have no entry."""
+    """This is the smallest problem that each kernel accepts. Some ranks of cpals have no entry."""
     least = max(ranks, 1)
     check(kernel("pipecg", "--grid", f"{least}x1x1", *QUICK, ranks=ranks, engines="thread"))
     check(kernel("fft3d", "--grid", f"{least}x{least}x1", *QUICK, ranks=ranks, engines="thread"))

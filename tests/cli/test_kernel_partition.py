@@ -1,6 +1,5 @@
-"""kernels/pipecg on unstructured meshes, whose rows are divided in blocks or by METIS: each answer
-is that of the same system unpartitioned, and the halo is counted.
-"""
+"""Tests kernels/pipecg on unstructured meshes, whose rows are divided in blocks or by METIS. Each
+result must be that of the same system without a partition, and the halo is counted."""
 
 from __future__ import annotations
 
@@ -22,12 +21,13 @@ COUNTED = re.compile(
 
 
 def counted(said: str) -> dict[str, list[int]]:
-    """By partition: cut, edges, halo, most of a rank, fewest and most rows."""
+    """Returns by partition: cut, edges, halo, largest halo of a rank, fewest and most rows."""
     return {name: [int(word) for word in words] for name, *words in COUNTED.findall(said)}
 
 
 def alone(said: str) -> tuple[int, int, float, float]:
-    """Iterations in parts and unpartitioned; what solutions and right-hand sides differ by."""
+    """Returns the iterations with and without a partition, and the differences of the solutions and
+    of the right-hand sides."""
     parts = re.search(r": (\d+) iterations, .* converged\n", said)
     whole = re.search(
         r"unpartitioned: (\d+) iterations, solutions differ by (\S+), .* by (\S+)", said
@@ -37,14 +37,14 @@ def alone(said: str) -> tuple[int, int, float, float]:
 
 @pytest.fixture
 def environment(environment):
-    """METIS's library may be one that the set-up has unpacked."""
+    """Adds METIS's library if the set-up has unpacked one."""
     unpacked = next(iter(DEPS.glob("lib/*/libmetis.so.5")), None)
     return {**environment, **({"METIS_LIBRARY": str(unpacked)} if unpacked else {})}
 
 
 @pytest.fixture
 def metis(kernel):
-    """Skips where the program has no METIS."""
+    """Skips the test if the program was built without METIS."""
     done = kernel("pipecg", *MESH, "--partition", "metis")
     if "needs METIS" in done.stderr:
         pytest.skip("needs METIS (Debian: libmetis-dev), and a build that found it")
@@ -89,7 +89,7 @@ def test_metis_divides_grids_and_files_too(kernel, metis, tmp_path):
     head = "%%MatrixMarket matrix coordinate real symmetric\n"
     file.write_text(f"{head}{n} {n} {len(lines)}\n" + "\n".join(lines) + "\n")
     said = check(kernel("pipecg", "--matrix", file, "--partition", "metis", *QUICK, ranks=2))
-    # A ring in two parts is cut twice.
+    # A ring is cut twice to make two parts.
     assert counted(said)["metis"][:4] == [2, n, 4, 2] and alone(said)[3] < 1e-14
 
 
@@ -115,7 +115,7 @@ def test_meshes_and_partitions_that_cannot_be_are_refused(kernel, words, sentenc
 
 
 def built(program: Path, *flags: str) -> Path:
-    """A program with MPICH, without METIS where no flag says more."""
+    """Compiles a program with MPICH, and without METIS unless a flag adds it."""
     library = mpi_libraries.implementation("mpich")
     compiler = library.prefix / "bin" / "mpicxx"
     if not compiler.exists():
@@ -127,7 +127,7 @@ def built(program: Path, *flags: str) -> Path:
 
 
 def two_ranks(first: Path, second: Path, **more: str) -> subprocess.CompletedProcess:
-    """That ask for METIS's parts."""
+    """Runs two ranks, each with its own program, that ask for METIS's parts."""
     library = mpi_libraries.implementation("mpich")
     words = [*map(str, MESH), "--partition", "metis"]
     jobs = [*library.launcher(1), str(first), *words, ":", "-n", "1", str(second), *words]
@@ -136,7 +136,7 @@ def two_ranks(first: Path, second: Path, **more: str) -> subprocess.CompletedPro
 
 
 def test_without_metis_one_sentence_says_what_brings_it(tmp_path):
-    """A program that is built where METIS is not; and a rank alone that lacks it."""
+    """The program was built without METIS, or only one of the ranks has it."""
     without = built(tmp_path / "pipecg")
     with_it = mpi_libraries.implementation("mpich").program("pipecg")
     for job in ((without, without), (with_it, without), (without, with_it)):
@@ -152,13 +152,13 @@ def header_of_metis() -> Path:
 
 
 def test_no_place_of_metis_is_in_the_program(metis):
-    """It is looked for where the program runs, not where it was built."""
+    """METIS's library is searched where the program runs, and not where it was built."""
     program = mpi_libraries.implementation("mpich").program("pipecg").read_bytes()
     assert b"libmetis.so.5" in program and b"/libmetis" not in program
 
 
 def test_that_metis_fails_is_said(tmp_path):
-    """A stand-in for its library, which divides nothing."""
+    """A stand-in replaces METIS's library, and fails to divide anything."""
     source, library = tmp_path / "metis.c", tmp_path / "libfails.so"
     source.write_text(
         "int METIS_SetDefaultOptions(int* options) { return 1; }\n"

@@ -1,4 +1,4 @@
-"""Presets of `weft bench` that run kernels."""
+"""Tests presets of `weft bench` that run kernels."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_samples_that_cannot_be_kept_are_not_taken(tmp_path):
 
 
 def test_threads_per_core_gives_all_cases_the_same_products(capsys, tmp_path):
-    """As on a machine with two cores, whatever this one has."""
+    """The preset is that of a machine with two cores, whatever this machine has."""
     from dataclasses import replace
 
     from weft.bench import experiments

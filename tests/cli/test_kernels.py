@@ -1,7 +1,7 @@
-"""The programs of kernels/: each variant's answer is right, with and without Weft, and input that
-cannot be used is refused in one sentence before anything is computed. cpals and atmosphere, which
-have most to check, have files of their own.
-"""
+"""Tests the programs of kernels/: the result of each variant is right, with and without Weft, and
+unusable input is refused by one sentence before anything is computed.
+
+cpals and atmosphere have most to check, and have their own test files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def test_each_method_of_pipecg_is_right_under_weft(kernel, method, ranks):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_replacement_and_refinement_lead_to_the_true_residual(kernel, method):
-    """Without Weft; single precision alone cannot reach 1e-9, with refinement it does."""
+    """The kernel runs without Weft. Single precision alone does not reach 1e-9, but does with
+    refinement."""
     words = ("--method", method, "--tolerance", 1e-9, *SMALL)
     alone = kernel("pipecg", *words, "--precision", "single", ranks=1)
     assert alone.returncode == 1
@@ -62,8 +63,8 @@ def test_replacement_and_refinement_lead_to_the_true_residual(kernel, method):
     ],
 )
 def test_each_precision_finds_the_known_solution_however_stabilised(kernel, number, by, tolerance):
-    """The matrix has entries that single precision cannot hold. A correction in double precision,
-    which is short, needs no replacement."""
+    """Single precision cannot represent the matrix's entries exactly. The correction in double
+    precision is short and needs no replacement."""
     words = ("--coefficients", "heterogeneous", "--contrast", 10, "--tolerance", tolerance)
     said = check(kernel("pipecg", *words, "--precision", number, "--stabilise", by, *SMALL))
     assert f"{number}, {by}: " in said and ", converged" in said
@@ -75,7 +76,7 @@ def test_each_precision_finds_the_known_solution_however_stabilised(kernel, numb
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_the_study_is_a_table_of_all_precisions_and_stabilisations(kernel, ranks):
-    """As weft reproduce reads it."""
+    """weft reproduce reads this table."""
     words = ("--coefficients", "heterogeneous", "--contrast", 10, "--iterations", 200, *SMALL)
     done = kernel("pipecg", "--what", "study", *words, ranks=ranks)
     assert done.returncode == 0, done.stderr
@@ -90,8 +91,9 @@ def test_the_study_is_a_table_of_all_precisions_and_stabilisations(kernel, ranks
 
 @pytest.mark.parametrize("method", METHODS)
 def test_replacement_needs_the_iterations_of_double_and_reaches_its_residual(kernel, method):
-    """Each precision beside double precision: the estimated drift asks for few replacements, and
-    early enough. Alone each ends at a larger residual, or breaks down."""
+    """Each precision is compared with double precision. The estimated drift requests few
+    replacements, and early enough. Without replacement each precision ends at a larger residual, or
+    breaks down."""
     words = ("--coefficients", "heterogeneous", "--contrast", 1e4, "--grid", "24x24x24", *QUICK)
     done = kernel("pipecg", "--what", "study", "--method", method, *words, ranks=1)
     found = precision.table([done.stdout])
@@ -154,7 +156,7 @@ def test_capitals_in_the_banner_of_a_matrix_do_not_matter(kernel, tmp_path):
 
 
 def test_a_refinement_that_reaches_its_target_has_gained_enough(kernel, tmp_path):
-    """Here one step takes the residual to 0.93 of what it was, and 0.99 is asked for."""
+    """One step reduces the residual to 0.93 of its value, which is enough for a target of 0.99."""
     entries = [f"{i} {i} 2.03" for i in range(1, 5)] + [f"{i + 1} {i} -1" for i in range(1, 4)]
     file = matrix(tmp_path / "little.mtx", "4 4 7\n" + "\n".join(entries))
     words = ("--precision", "single", "--stabilise", "refinement", "--method", "classic")
@@ -259,7 +261,7 @@ GEMV = ("--order", 60, "--bytes", 2000, *QUICK)
     ("ranks", "in_flight", "order"), [(1, 1, 60), (2, 8, 1100), (3, 2, 60), (5, 1, 60)]
 )
 def test_each_case_of_gemv_alltoall_is_right(kernel, ranks, in_flight, order):
-    """The product is compared with its definition, in the program."""
+    """The program compares the product with its definition."""
     words = ("--in-flight", in_flight, *GEMV, "--order", order)
     said = check(kernel("gemv_alltoall", *words, ranks=ranks, engines="function,thread,tcc,auto"))
     for case in ("call per row, function", "inner calls, function", "waited for, function"):
@@ -285,7 +287,7 @@ def test_gemv_alltoall_under_open_mpi_and_with_threads(kernel):
     ],
 )
 def test_products_and_blocks_of_gemm_allgather_are_right(kernel, ranks, words):
-    """The products are compared with their definition, in the program."""
+    """The program compares the products with their definition."""
     engines = "native,function,thread,tcc,auto"
     said = check(kernel("gemm_allgather", *words, *QUICK, ranks=ranks, engines=engines))
     for variant in ("by hand, native", "by hand, function", "overlapped, tcc", "overlapped, auto"):
@@ -293,8 +295,8 @@ def test_products_and_blocks_of_gemm_allgather_are_right(kernel, ranks, words):
 
 
 def test_gemm_allgather_chooses_its_products_and_says_how_many(kernel, tmp_path):
-    """And under Open MPI. For next to no computation that is one product, for much it is more,
-    however long the machine takes for either."""
+    """With hardly any computation the program chooses one product, with much computation more than
+    one, however fast the machine is. It runs with Open MPI."""
     chosen = []
     for ratio in (1e-9, 200):
         file = tmp_path / f"{ratio}.json"
@@ -393,7 +395,8 @@ def test_of_factors_in_the_cache_each_row_must_be_moved_once(kernel):
 
 @pytest.mark.skipif(not huge_pages(), reason="this machine gives no pages of 2 MiB")
 def test_factors_that_no_cache_holds_are_read_at_the_memory_s_pace(kernel):
-    """Row by row, each waited for, it was 0.08 of the triad's bandwidth; now it is 0.5."""
+    """The kernel reads with about 0.5 of the triad's bandwidth. A kernel that waited for each row
+    had 0.08."""
     words = ("--dimensions", "400000x300000x200000", "--entries", 500000)
     done = kernel("cpals", "--what", "speed", *words, "--repetitions", 3, ranks=1)
     shares = [float(share) for share in re.findall(r"share (\S+) \[", done.stdout)]
@@ -439,7 +442,8 @@ def test_bad_input_is_one_sentence(kernel, name, words, sentence):
 
 def test_an_unwritable_file_is_said(kernel):
     done = kernel("gemv_alltoall", *GEMV, "--json", "/nowhere/x.json")
-    assert "cannot write /nowhere/x.json" in refused(done, "gemv_alltoall")  # nothing was measured
+    # the file is refused before anything is measured
+    assert "cannot write /nowhere/x.json" in refused(done, "gemv_alltoall")
     for name, what in (
         ("pipecg", "study"),
         ("pipecg", "speed"),

@@ -1,4 +1,4 @@
-"""The lab: jobs run on its links, their bytes are counted, and nothing of it ever stays behind."""
+"""Tests the lab: jobs use its links, their bytes are counted, and nothing of it is left behind."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from weft.system import mpi_libraries
 
 MIB = 1 << 20
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
-OURS = ("weft", "left-")  # what the lab, or a job of these tests, would leave in /dev/shm
+# names of files that the lab, or a job of these tests, might leave in /dev/shm
+OURS = ("weft", "left-")
 
 
 @pytest.fixture(autouse=True)
 def nothing_stays(permitted_lab):
-    """Every test here must leave neither a process of the lab nor a file in /dev/shm."""
+    """Checks that a test leaves neither a process of the lab nor a file in /dev/shm."""
     links = Path("/proc/net/dev").read_text().count(":")
     yield
     wait_until(lambda: not lab_processes())
@@ -41,13 +42,14 @@ def wait_until(condition, seconds: float = 10) -> None:
 
 
 def is_of_this_worker(process: Path) -> bool:
-    """Other workers of the test run may have labs at the same time."""
+    """Returns whether a process belongs to this worker. Other workers of the test run may have labs
+    at the same time."""
     words = (process / "environ").read_bytes().split(b"\0")
     return WORKER is None or f"PYTEST_XDIST_WORKER={WORKER}".encode() in words
 
 
 def lab_processes() -> list[int]:
-    """Processes in a network namespace that is not ours, begun by this worker's tests."""
+    """Returns processes in another network namespace that this worker's tests have started."""
     own = Path("/proc/self/ns/net").readlink()
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
@@ -154,7 +156,7 @@ def test_what_is_delayed_arrives_later(tmp_path):
         result = lab.run([sys.executable, program], capture=True, timeout=60)
     times = [float(line) for line in result.stdout.split()]
     assert len(times) == 10, result.stderr
-    assert 0.050 <= min(times) < 0.1  # both ways
+    assert 0.050 <= min(times) < 0.1  # the delay applies to both directions
 
 
 @pytest.mark.parametrize("mpi", mpi_libraries.IMPLEMENTATIONS)
@@ -202,12 +204,14 @@ def test_bad_input_is_refused(call, tmp_path, arguments, names):
 
 
 def heed_interrupts() -> None:
-    """Where the tests run in the background of a shell, they are started with SIGINT ignored."""
+    """Restores the handling of SIGINT, which is ignored if a shell runs the tests in the
+    background."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def start_job(weft: str, environment: dict, mark: Path) -> subprocess.Popen:
-    """A lab whose ranks have started and stay; each rank writes its process id to MARK.RANK."""
+    """Starts a lab whose ranks stay. Each rank writes its process id to MARK.RANK. Returns when
+    both have started."""
     rank = f'echo $$ >"{mark}.$(hostname)"; exec sleep 100'
     command = [weft, "lab", "run", "--no-check", "--", "sh", "-c", rank]
     process = subprocess.Popen(
@@ -229,7 +233,8 @@ def test_nothing_stays_after_a_signal(weft, environment, tmp_path, number, statu
 def test_nothing_stays_after_a_rank_is_killed(tmp_path):
     with Lab(nodes=2, check=False) as lab:
         program = str(lab.mpi.program("weft-probe"))
-        # After MPI_Init, in the middle of 80 MB; $$ is the program's process id after exec, too.
+        # The rank is killed after MPI_Init, while it transfers 80 MB. $$ is the program's process
+        # id, since exec keeps it.
         kill = 'if [ "$(hostname)" = weft1 ]; then (sleep 1; kill -9 $$) & fi; '
         kill += f"exec {program} --ring 80000000"
         result = lab.run(["sh", "-c", kill], capture=True, timeout=60)

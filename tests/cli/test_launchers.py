@@ -1,4 +1,5 @@
-"""`weft run` in front of a launcher: Weft goes into the ranks and never into the launcher."""
+"""Tests `weft run` in front of a launcher: Weft is loaded into the ranks and never into the
+launcher."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def test_programs_are_found_in_the_launchers_arguments(call, script, weft, name,
         ("prterun", "--app"),
         ("srun", "--multi-prog"),
         ("mpiexec", "-nonsense"),
-        ("mpiexec", "-s"),  # Intel's takes a value, Open MPI's does not
+        ("mpiexec", "-s"),  # Intel's option takes a value, Open MPI's does not
     ],
 )
 def test_unknown_options_are_named(call, script, name, option):
@@ -90,7 +91,7 @@ def launch(name: str) -> tuple[mpi_libraries.Implementation, list[str]]:
     return mpi, [str(mpi.mpiexec), "-n", "2", *extra]
 
 
-# The rank prints its own LD_PRELOAD, and which of its ancestors were started with Weft's.
+# The rank prints its own LD_PRELOAD, and which of its ancestors were started with Weft's library.
 ANCESTRY = """echo "rank preload=$LD_PRELOAD"
 pid=$PPID
 while [ "$pid" -gt 1 ]; do

@@ -1,5 +1,6 @@
-"""Engine auto learns while a program runs: what it finds settles, is kept for the next run, is
-shown, and changes no result. Ranks are on one node, or on two by Hydra's names of hosts."""
+"""Tests what engine auto learns while a program runs: its choice settles, is stored for the next
+run, is shown, and changes no result. Ranks are on one node, or on two nodes by names that Hydra is
+given."""
 
 import json
 import os
@@ -15,7 +16,8 @@ from weft.system import installation, mpi_libraries
 pytestmark = pytest.mark.covering
 
 MPICH = mpi_libraries.implementation("mpich")
-BLOCKING = "blocking "  # of each blocking kind, also of the barriers between
+# begins the names of blocking call classes, including that of the barriers between the calls
+BLOCKING = "blocking "
 SITES = ("allreduce, predefined operator, below 64 KiB", "bcast, below 64 KiB")
 
 
@@ -38,7 +40,8 @@ def program(tmp_path_factory):
 
 @pytest.fixture
 def run(program, tmp_path):
-    """One job on two nodes: what it says, and what Weft's summary says of its sites."""
+    """Runs one job, by default on two nodes. Returns the call classes in Weft's summary, and the
+    finished process."""
 
     def job(
         *arguments,
@@ -48,8 +51,8 @@ def run(program, tmp_path):
         hosts="a:1,b:1",
         blocking=False,
         program=program,
-        tool=None,  # preloaded behind Weft
-        front=(),  # of each rank's program
+        tool=None,  # library that is preloaded behind Weft
+        front=(),  # words in front of each rank's program
     ):
         summary = tmp_path / "summary.json"
         command = [MPICH.mpiexec, "-launcher", "fork", "-hosts", hosts, "-n", ranks]
@@ -82,7 +85,7 @@ def test_sites_settle_are_kept_and_known_to_the_next_run(run, tmp_path):
     for site in sites.values():
         periods_us = {way["way"]: way["period_us"] for way in site["ways"]}
         if periods_us[site["way"]] != site["ways"][0]["period_us"]:
-            assert site["won_us"] != 0  # by how many calls: tests/unit/learner_test.cc
+            assert site["won_us"] != 0  # tests/unit/learner_test.cc checks by how many calls
         won_us += site["won_us"]
     assert done.won_us == pytest.approx(won_us, abs=1)
     for site in sites.values():
@@ -105,8 +108,8 @@ def test_sites_settle_are_kept_and_known_to_the_next_run(run, tmp_path):
         assert known[words].trials == site["calls_on_trial"]
         assert known[words].cost_us == site["trials_cost_us"]
         (period_us,) = [way["period_us"] for way in site["ways"] if way["way"] == site["way"]]
-        assert known[words].chosen.period_us == period_us  # to the ns
-    # Each is called at one line of the program.
+        assert known[words].chosen.period_us == period_us  # the stored time has the precision of ns
+    # Each collective is called at one line of the program.
     lines = installation.ROOT.joinpath("tests/cli/programs/learning.c").read_text().splitlines()
     named = learned.named_places(list(known.values()))
     for words, call in zip(SITES, ("MPI_Iallreduce(own", "MPI_Ibcast(")):
@@ -149,7 +152,7 @@ def test_the_summary_says_what_trying_cost_and_whether_that_is_kept(program, tmp
 
 @pytest.mark.parametrize("hosts", ["a:1,b:1", "a:2"])
 def test_how_many_calls_are_in_flight_together_is_kept(run, tmp_path, hosts):
-    """A batch has one long period, which the next run is to compare with one of its own."""
+    """A batch of calls has one long period, which the next run must compare with one of its own."""
     sites, _ = run(400, 4, hosts=hosts)
     lines = [line for line in (tmp_path / "plans").read_text().splitlines() if "|learnt|" in line]
     assert len(lines) == len(sites) == 2
@@ -160,7 +163,7 @@ def test_how_many_calls_are_in_flight_together_is_kept(run, tmp_path, hosts):
 
 
 def test_what_is_known_meets_its_rival_once_more(run, tmp_path):
-    """Where that was about as fast."""
+    """If the rival was about as fast, the next run compares both once more."""
     sites, _ = run(200)
     plans = tmp_path / "plans"
     lines = []
@@ -178,7 +181,7 @@ def test_what_is_known_meets_its_rival_once_more(run, tmp_path):
 
 @pytest.mark.parametrize("hosts", ["a:1,b:1", "a:2"])
 def test_calls_that_take_turns_are_learnt_about_one_by_one(run, tmp_path, hosts):
-    """And kept so for the next run."""
+    """The results for each call of the cycle are stored for the next run."""
     in_turn = built("in_turn", tmp_path)
     sites, _ = run(280, program=in_turn, hosts=hosts)
     words = [f"{SITES[0]}, call {number} of 2 in turn" for number in (1, 2)]
@@ -199,7 +202,8 @@ def test_calls_that_take_turns_are_learnt_about_one_by_one(run, tmp_path, hosts)
 
 
 def test_what_is_found_on_a_lane_is_kept_apart(run, tmp_path):
-    """There the library's whole collectives are no ways, which elsewhere may be the best."""
+    """A communicator on shared tags cannot use the library's whole collectives, which may be the
+    fastest variant on others."""
     lane = built("learning_on_a_lane", tmp_path)
     run(200)
     sites, _ = run(200, program=lane)
@@ -216,7 +220,7 @@ def test_what_is_found_on_a_lane_is_kept_apart(run, tmp_path):
 
 
 def test_blocking_calls_over_nodes_are_learnt_about(run, tmp_path):
-    """The library's allreduce is so slow that there is something to win on any machine."""
+    """The library's allreduce is slowed down, so that Weft can gain on any machine."""
     slow = built("slow_allreduce", tmp_path, "-shared", "-fPIC")
     words = BLOCKING + SITES[0]
     sites, _ = run(200, 1, "blocking", blocking=True, tool=slow)
@@ -233,7 +237,8 @@ def test_blocking_calls_over_nodes_are_learnt_about(run, tmp_path):
 
 def test_waiting_for_a_rank_that_comes_late_is_told_apart(run, tmp_path):
     late_us = 30_000
-    slow = built("slow_allreduce", tmp_path, "-shared", "-fPIC")  # so that Weft's way is tried
+    # a slow library makes sure that Weft's variants are tried
+    slow = built("slow_allreduce", tmp_path, "-shared", "-fPIC")
     sites, _ = run(60, 1, "blocking", late_us, blocking=True, tool=slow)
 
     def least_us(site):
@@ -241,7 +246,7 @@ def test_waiting_for_a_rank_that_comes_late_is_told_apart(run, tmp_path):
         return min(us for us in tried if us > 0)
 
     assert least_us(SITES[0]) < late_us / 2
-    assert least_us(SITES[1]) > late_us / 2  # the root comes late, and waits for nobody
+    assert least_us(SITES[1]) > late_us / 2  # the root arrives late, and waits for no other rank
 
 
 def test_nothing_is_tried_where_it_is_not_wanted(run, tmp_path):
@@ -252,7 +257,8 @@ def test_nothing_is_tried_where_it_is_not_wanted(run, tmp_path):
     sites, _ = run(100, options=["--learning-budget", "0"])
     assert all(site["calls_on_trial"] == 0 for site in sites.values())
     assert run(100, options=["--engine", "thread"])[0] == {}
-    assert run(100, options=["--blocking=0"])[0] == {}  # these would go ahead of held calls
+    # blocking calls would overtake deferred calls
+    assert run(100, options=["--blocking=0"])[0] == {}
 
 
 def test_use_takes_what_is_known(run, tmp_path):
@@ -264,7 +270,7 @@ def test_use_takes_what_is_known(run, tmp_path):
 
 
 def taking(plans, engine):
-    """The same plans, with another way at each site."""
+    """Returns the text of the plans with another variant chosen for each call class."""
     lines = [line.split("\t") for line in plans.splitlines(keepends=True)]
     for words in lines:
         if "|learnt|" in words[0]:
@@ -275,7 +281,8 @@ def taking(plans, engine):
 
 @pytest.mark.parametrize(("rank_0s", "others"), [("native", "thread"), ("thread", "native")])
 def test_what_rank_0_has_read_counts(run, script, tmp_path, rank_0s, others):
-    """On all ranks, whatever is in their files, as where each node has directories of its own."""
+    """All ranks use what rank 0 has read, whatever their own files contain. Each node may have its
+    own directories."""
     run(200)
     plans, elsewhere = tmp_path / "plans", tmp_path / "elsewhere"
     known = plans.read_text()
@@ -296,7 +303,8 @@ def test_many_in_flight_are_left_to_the_rule(run):
     assert all(site["calls_on_trial"] == 0 for site in sites.values())
 
 
-# Held calls, too: another way every few calls, with more in flight than a comparison waits for.
+# The calls include deferred ones. The variant changes every few calls, and more are in flight than
+# a comparison waits for.
 @pytest.mark.parametrize(("ranks", "hosts"), [(2, "a:1,b:1"), (4, "a:2,b:2"), (3, "a:2,b:1")])
 def test_switching_all_the_time_changes_no_result(run, ranks, hosts):
     sites, done = run(240, 60, options=["--learn", "switch"], ranks=ranks, hosts=hosts)
@@ -305,8 +313,9 @@ def test_switching_all_the_time_changes_no_result(run, ranks, hosts):
     for name in ("MPI_Iallreduce", "MPI_Ibcast"):
         entry = done.calls[name]
         assert entry["seen"] == entry["completed"] == 240 * ranks
-        assert entry["handled"] < entry["seen"]  # some have gone to the library
-        assert entry["start_to_wait_us"] < 240 * ranks * 60_000_000  # a time, not a date
+        assert entry["handled"] < entry["seen"]  # some calls were left to the library
+        # the value is a duration, not a time of day
+        assert entry["start_to_wait_us"] < 240 * ranks * 60_000_000
 
 
 @pytest.mark.parametrize(("ranks", "hosts"), [(2, "a:1,b:1"), (4, "a:2,b:2"), (3, "a:2,b:1")])
@@ -320,8 +329,8 @@ def test_blocking_calls_may_switch_all_the_time(run, ranks, hosts):
         assert 0 < entry["handled"] < entry["seen"]
 
 
-# Rank 0 has more in flight than a comparison waits for before the others start any: neither may a
-# duplication of the communicator wait there, nor overtake calls that are held.
+# Rank 0 has more calls in flight than a comparison waits for before the others start any. A
+# duplication of the communicator must not wait then, nor overtake deferred calls.
 @pytest.mark.parametrize(("ranks", "hosts"), [(2, "a:1,b:1"), (3, "a:2,b:1")])
 def test_communicators_may_be_duplicated_while_calls_are_held(run, tmp_path, ranks, hosts):
     duplications = built("duplications", tmp_path)
@@ -331,7 +340,7 @@ def test_communicators_may_be_duplicated_while_calls_are_held(run, tmp_path, ran
     assert sites["allreduce, predefined operator, below 4 KiB"]["calls"] == 40 * 2 * 10
 
 
-# With a device's driver loaded, data of held calls might have to be copied.
+# If a device's driver is loaded, data of deferred calls may have to be copied.
 @pytest.mark.parametrize("driver", [False, True], ids=["", "driver"])
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
 def test_calls_with_arrays_are_held(all_right, mpi, driver):
@@ -348,7 +357,7 @@ def test_held_calls_that_are_left_to_the_library_are_counted_with_their_reason(a
     assert gathers["passed_on"] == {"--algorithm gatherv=native": gathers["seen"]}
 
 
-# The library's blocking collective, on a thread of its own.
+# The library's blocking collective runs on a worker thread.
 def test_workers_are_tried_for_long_data(run, tmp_path):
     sites, _ = run(200)
     for site in sites.values():
@@ -362,7 +371,7 @@ def test_workers_are_tried_for_long_data(run, tmp_path):
     assert {site["way"] for site in used.values()} == {"tcc"}
 
 
-# Of data that are longer than a part. What has been tried is then taken all the time.
+# The data are longer than a chunk. Each tried variant is then used for all calls.
 @pytest.mark.parametrize(
     ("hosts", "blocking"), [("a:2,b:2", False), ("a:2,b:2", True), ("a:4", False)]
 )
@@ -387,7 +396,7 @@ def test_other_sizes_of_parts_are_ways(run, tmp_path, hosts, blocking):
     run(120, *words, options=["--learn", "switch"], **job)
 
 
-# Where a thread has a core of its own, beside the model's levels.
+# Each thread has a core of its own, so that the model's numbers of levels are tried.
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
 def test_trees_are_split_elsewhere_too(run, tmp_path):
     placement = f"list:{max(os.sched_getaffinity(0))}"
@@ -397,10 +406,12 @@ def test_trees_are_split_elsewhere_too(run, tmp_path):
     assert any(way.startswith("thread binomial split ") for way in tried)
     (known,) = [site for site in learned.read(tmp_path / "plans") if site.calls == SITES[1]]
     assert {way.words for way in known.tried} == tried
-    assert known.job == f"2 ranks, placement {placement}"  # elsewhere another way may be the best
+    # on other placements another variant may be the best
+    assert known.job == f"2 ranks, placement {placement}"
 
 
-# More are in flight than a comparison waits for, so that blocking calls meet calls that are held.
+# More calls are in flight than a comparison waits for, so that blocking calls follow deferred
+# calls.
 @pytest.mark.parametrize(("ranks", "hosts"), [(2, "a:1,b:1"), (4, "a:2,b:2"), (3, "a:2,b:1")])
 def test_blocking_calls_may_switch_while_others_are_in_flight(run, ranks, hosts):
     options = ["--learn", "switch"]
@@ -410,22 +421,23 @@ def test_blocking_calls_may_switch_while_others_are_in_flight(run, ranks, hosts)
     assert 0 < done.calls["MPI_Allreduce"]["handled"] < done.calls["MPI_Allreduce"]["seen"]
 
 
-# The program asks for no threads, so its operators expect none; also in a call that is held.
+# The program requests no thread support, so that its operators must run on its own threads, also in
+# deferred calls.
 def test_operators_stay_with_their_callers(run):
     sites, done = run(240, 60, "own", options=["--learn", "switch"])
-    assert len(sites) == 2  # nothing is learnt about the call with the operator
+    assert len(sites) == 2  # Weft learns nothing about the call with the user's operator
     assert done.calls["MPI_Iallreduce"]["seen"] == 2 * 240 + 2 * 240 // 60
 
 
 def test_layouts_are_told_apart(run, tmp_path):
-    """Not by the number of nodes alone."""
+    """The number of nodes alone does not distinguish the communicators."""
     run(200, ranks=3, hosts="a:2,b:1")
     known = learned.read(tmp_path / "plans")
     assert {site.communicator for site in known} == {"3 ranks on 2 nodes, 2+1"}
 
 
-# There is room for 64 of them. Those of the program's first phase are forgotten for those of the
-# second one, on all ranks in the same call.
+# There is room for 64 call classes. Those of the program's first phase are replaced by those of the
+# second one, in the same call on all ranks.
 def test_sites_that_are_no_longer_called_make_room(run, tmp_path):
     many = built("many_call_classes", tmp_path)
     sites, _ = run(17400, options=["--learn", "switch"], program=many)
@@ -436,7 +448,7 @@ def test_sites_that_are_no_longer_called_make_room(run, tmp_path):
 
 
 def test_on_one_node_what_its_memory_serves_is_learnt_about(run, tmp_path):
-    """In the level of threads that the program asks for, where the thread calls no MPI."""
+    """The program requests no MPI_THREAD_MULTIPLE, and Weft's thread calls no MPI."""
     sites, _ = run(200, hosts="a:2")
     assert set(sites) == set(SITES)
     known = {site.calls: site for site in learned.read(tmp_path / "plans")}
@@ -459,7 +471,7 @@ def test_on_one_node_what_its_memory_serves_is_learnt_about(run, tmp_path):
     }
 
 
-# More in flight than an outcome is waited for; no rank waits for another.
+# More calls are in flight than a result is waited for, and no rank waits for another.
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_on_one_node_ways_may_switch_all_the_time(run, ranks):
     sites, done = run(240, 60, hosts=f"a:{ranks}", options=["--learn", "switch"], ranks=ranks)
@@ -471,8 +483,8 @@ def test_on_one_node_ways_may_switch_all_the_time(run, ranks):
 
 
 def test_on_one_node_data_with_holes_are_packed_by_their_caller(run, tmp_path):
-    """Each rank has another type; the application's own thread is the only one in the library, and
-    Weft's goes on where it blocks there."""
+    """Each rank has another datatype. Only the application's thread calls the library, and Weft's
+    thread continues while it blocks there."""
     tool = built("main_thread_only", tmp_path, "-shared", "-fPIC")
     options = ["--learn", "switch", "--init-budget=0"]
     calls = 40
@@ -489,7 +501,8 @@ def test_on_one_node_data_with_holes_are_packed_by_their_caller(run, tmp_path):
 
 
 def test_on_one_node_what_the_rule_leaves_to_a_slow_library_is_taken(tmp_path):
-    """Intel MPI's MPI_Ialltoall is the library's by the rule. A tool below Weft makes it slow."""
+    """By the rule Intel MPI's MPI_Ialltoall is left to the library. A tool below Weft makes it
+    slow."""
     mpi = mpi_libraries.implementation("intelmpi")
     if not mpi.mpiexec.exists():
         pytest.skip(f"needs {mpi_libraries.make_target('intelmpi')}")
@@ -531,7 +544,7 @@ def test_damaged_lines_are_passed_over_and_kept_aside(run, tmp_path):
 
 
 def test_lines_of_other_versions_go(run, tmp_path):
-    """And those of other machines stay, since these may have the file in common."""
+    """Lines of other machines stay, since machines may share the file."""
     plans = tmp_path / "plans"
     run(200)
     version = re.search(r"^weft ([^|]+)", plans.read_text(), re.MULTILINE)[1]

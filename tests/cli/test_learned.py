@@ -1,4 +1,5 @@
-"""`weft learned` says what the file of plans says: of what, by what, and whether it is in use."""
+"""Tests that `weft learned` shows what the file of plans contains: the calls, the variants, and
+whether the result is in use."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ LIBRARYS = LINE.replace("\tthread linear/65536/4/0\t", "\tnative/65536/4/0\t")
 
 @pytest.fixture
 def learned(call, tmp_path):
-    """What is shown of such lines, and what is written of the sites."""
+    """Returns the output for these lines of the file, and the JSON of the call classes."""
 
     def run(*lines, arguments=(), header=HEADER, status=0):
         plans = tmp_path / "plans"
@@ -46,7 +47,7 @@ def test_what_is_known_is_shown(learned):
     assert site["rival"] == "native"
     assert (site["rounds"], site["rounds_lost"]) == (9, 1)
     assert site["tried"][1] == {"way": "native", "period_us": 8000.0}
-    assert site["trials_cost_us"] is None  # not said by earlier versions
+    assert site["trials_cost_us"] is None  # earlier versions do not store it
     remarks = "trials=18 cost_ns=2500000 at=0x11:/gone/a b|0x2f:/x\n"
     shown, (site,) = learned(LINE.replace("rounds=9 cycle=1\n", remarks))
     assert "18 calls were tried, which cost 2.5 ms." in shown
@@ -69,7 +70,8 @@ def test_calls_in_turn_are_told_apart(learned):
     assert shown.count("18 calls were tried") == 1
 
 
-# As the summary has it (src/select/tried_variants.cc): native meets the rule's, or the next best.
+# As in the summary (src/select/tried_variants.cc), native is compared with the rule's variant, or
+# else with the next best one.
 def test_the_librarys_own_is_compared_with_the_rules_way(learned):
     shown, (site,) = learned(LIBRARYS.replace("=6000000", "=7760000"))
     words = "taken, the library's own, 11 % less time than thread ring"
@@ -86,7 +88,7 @@ def test_the_librarys_own_is_compared_with_the_rules_way(learned):
     assert site["rival"] == "thread linear"
 
 
-# Two rounds say nothing by their number; the way was left because there was no more to find out.
+# The number of two rounds says nothing. The rival was dropped since it was clearly slower.
 @pytest.mark.parametrize(
     ("rounds", "lost", "native_ms", "words"),
     [
@@ -157,7 +159,7 @@ def test_a_file_that_is_named_is_there(call, tmp_path):
     done = call("learned", "--plan-cache", tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f"weft learned: {tmp_path}: Is a directory\n"
-    # The usual one is made by the first job that has something to keep.
+    # The first job that has something to store creates the default file.
     for variables in ({"WEFT_PLAN_CACHE": f"{tmp_path}/plans"}, {"XDG_CACHE_HOME": str(tmp_path)}):
         done = call("learned", COLUMNS="400", **variables)
         assert (done.returncode, done.stderr) == (0, "")

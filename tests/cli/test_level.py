@@ -1,8 +1,7 @@
-"""Engine auto inside one node leaves the level of threads as the program asks for it: its thread
-calls no MPI, and what needs that is left to the library.
+"""Tests that engine auto keeps the thread level that a program requests if the job is inside one
+node: its thread calls no MPI, and operations that need MPI are left to the library.
 
-Two nodes are two proxies of Hydra's on this machine.
-"""
+Two nodes are two proxies of Hydra on this machine."""
 
 import json
 import os
@@ -28,7 +27,7 @@ PROGRAMS = installation.ROOT / "tests/cli/programs"
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    """The program, which any library of the family runs."""
+    """Compiles the program, which runs with any library of the ABI family."""
     path = tmp_path_factory.mktemp("levels") / "levels"
     subprocess.run([MPICH.prefix / "bin/mpicc", SOURCE, "-o", path], check=True, timeout=60)
     return path
@@ -36,7 +35,7 @@ def program(tmp_path_factory):
 
 @pytest.fixture
 def run(program, tmp_path, environment):
-    """Runs it; returns what became of a call, and all that was said."""
+    """Runs the program. Returns what happened to a call, and all output."""
 
     def job(*words, weft=(), nodes=(), mpi=MPICH, call="MPI_Iallreduce"):
         summary = tmp_path / "summary.json"
@@ -78,7 +77,7 @@ def library(request):
 
 
 def built(library, source, place, *options):
-    """Compiled for the library, or for another one of its ABI."""
+    """Compiles a program for the library, or for another one of its ABI."""
     compiler = mpi_libraries.implementation(library.family).prefix / "bin/mpicc"
     target = place / Path(source).stem
     subprocess.run([compiler, *options, PROGRAMS / source, "-o", target], check=True, timeout=60)
@@ -97,7 +96,8 @@ def job(library, environment, *command, preload=""):
 
 
 def test_level_is_the_one_asked_for(library, environment, tmp_path):
-    """Also of Open MPI and Intel MPI, whose short calls take up to twice as long with more."""
+    """Open MPI and Intel MPI are tested, too, whose short calls take up to twice as long at a
+    higher level."""
     program = built(library, "levels.c", tmp_path)
     done = job(library, environment, "--", program, "funneled", "funneled")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -105,7 +105,7 @@ def test_level_is_the_one_asked_for(library, environment, tmp_path):
 
 
 def test_a_thread_takes_over_while_a_rank_blocks_and_calls_no_mpi(library, environment, tmp_path):
-    """At the level of MPI_Init, the application's own thread is the only one in the library."""
+    """At the level of MPI_Init only the application's thread may call the library."""
     program = built(library, "late_sender.c", tmp_path)
     tool = built(library, "main_thread_only.c", tmp_path, "-shared", "-fPIC")
     summary = tmp_path / "summary.json"

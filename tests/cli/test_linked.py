@@ -1,4 +1,4 @@
-"""The lab starts a program with the MPI library that the program is linked to."""
+"""Tests that the lab starts a program with the MPI library to which the program is linked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.system.mpi_libraries import Implementation, MpiError
 
 @pytest.fixture(autouse=True)
 def libraries(monkeypatch, tmp_path):
-    """MPICH first, then Open MPI; neither has Weft's programs."""
+    """Makes the search find MPICH first and then Open MPI, both without Weft's programs."""
     found = [
         Implementation(name, tmp_path, tmp_path / "mpiexec", tmp_path / name, "embedded")
         for name in ("mpich", "openmpi")

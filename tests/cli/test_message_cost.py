@@ -1,5 +1,5 @@
-"""What Weft adds to calls for messages too small for its thread: instructions, which no other load
-changes."""
+"""Tests the instructions that Weft adds to calls for messages too small for its thread. The
+machine's load does not change their number."""
 
 import re
 import shutil
@@ -19,7 +19,7 @@ TIMES = 200
 
 @pytest.fixture(scope="module", params=["thread", "tcc"])
 def profile(request, tmp_path_factory):
-    """Of rank 0, by callgrind: the job begins and ends in both."""
+    """Profiles rank 0 by callgrind."""
     place = tmp_path_factory.mktemp("message_cost")
     source = installation.ROOT / "tests/cli/programs/message_cost.c"
     program, library = place / "message_cost", f"-Wl,-rpath,{MPICH.prefix / 'lib'}"
@@ -36,7 +36,8 @@ def profile(request, tmp_path_factory):
 
 
 def added_by_weft(profile_text, name):
-    """Instructions of each call from the program, less those of the library's own call in it."""
+    """Returns the instructions per call from the program, without those of the library's own call
+    inside."""
     inclusive, calls, caller, called = 0, 0, "", ""
     lines = iter(profile_text.splitlines())
     for line in lines:

@@ -1,7 +1,8 @@
-"""MPI libraries are found where they lie: by name, in Weft's environment, in PATH, in modules.
+"""Tests where MPI libraries are found: by name, in Weft's Python environment, in PATH, and by
+modules.
 
-Fake trees stand in for what cannot be installed here; Debian's unpacked packages are real.
-"""
+Libraries that cannot be installed here are replaced by fake folders. Debian's unpacked packages are
+real."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ DEBIAN = installation.ROOT / ".deps" / "debian-mpi"
 
 @pytest.fixture(autouse=True)
 def bare(monkeypatch, tmp_path):
-    """A machine without any MPI library."""
+    """Simulates a machine without any MPI library."""
     monkeypatch.setattr(mpi_libraries, "MPI_DIR", tmp_path / "embedded")
     monkeypatch.setattr(mpi_libraries.sys, "prefix", str(tmp_path / "environment"))
     monkeypatch.setattr(mpi_libraries.site, "ENABLE_USER_SITE", False)
@@ -36,7 +37,8 @@ def bare(monkeypatch, tmp_path):
 
 
 def plant(prefix: Path, library: str, says: str | None = None, launcher: str = "mpiexec") -> Path:
-    """A prefix with a launcher that says `says`, and a library file below it."""
+    """Creates a prefix with a launcher that prints `says`, and with a library file. Returns the
+    prefix."""
     (prefix / library).parent.mkdir(parents=True, exist_ok=True)
     (prefix / library).write_text("a library")
     if says is not None:
@@ -160,7 +162,8 @@ def test_a_directory_of_the_system_is_not_put_before_all_others(tmp_path, monkey
 
 
 def test_open_mpi_is_told_that_root_may(tmp_path):
-    """Whoever asks: in the lab of an ordinary user the ranks are root, too."""
+    """The variable is set for every user, since the ranks in the lab of an ordinary user are root
+    as well."""
     plant(tmp_path / "environment", "lib/libmpi.so.40", WORDS["openmpi"])
     assert mpi_libraries.default().environment()["OMPI_ALLOW_RUN_AS_ROOT"] == "1"
 
@@ -182,10 +185,10 @@ def test_an_unknown_word_names_the_choices():
         mpi_libraries.implementation("lam")
 
 
-# Of Debian 12 and 13.
+# These are the versions of Debian 12 and 13.
 @pytest.mark.parametrize(("name", "versions"), [("mpich", ("4.",)), ("openmpi", ("4.1", "5.0"))])
 def test_debian_s_packages(monkeypatch, name, versions):
-    """Unpacked elsewhere than at /usr, they need to be told where they are."""
+    """Packages that are unpacked elsewhere than at /usr need variables with their place."""
     if not (DEBIAN / "unpacked").exists():
         pytest.skip("Debian's MPI libraries are not in .deps: tools/setup-debian-mpi fetches them")
     monkeypatch.setenv("PATH", f"{DEBIAN}/usr/bin:/usr/bin:/bin")

@@ -1,5 +1,5 @@
-"""Engine auto inside one node takes a call only where Weft's way was measured to be faster than the
-MPI library's own: once for each machine, and all ranks take the same."""
+"""Tests that engine auto inside one node takes a call only if Weft was measured to be faster than
+the MPI library's own collective. This is measured once per machine, and all ranks decide alike."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def program(tmp_path_factory):
 
 @pytest.fixture
 def run(program, tmp_path, environment):
-    """Runs it with the cache of plans; returns what became of its MPI_Allreduce."""
+    """Runs the program with the cache of plans. Returns what happened to its MPI_Allreduce."""
 
     def job(*options, preload="", command=(program, *ALLREDUCE)):
         summary = tmp_path / "summary.json"
@@ -60,7 +60,7 @@ PATIENT = "--init-budget=10s"
 
 
 def verdict(cache):
-    """What the cache says of the call, in its columns."""
+    """Returns the columns of the call's line in the cache."""
     (line,) = (
         line
         for line in cache.read_text().splitlines()
@@ -81,12 +81,13 @@ def test_a_library_that_is_slower_loses_and_that_is_kept(run, tmp_path):
 
 def test_what_the_other_side_leaves_in_the_caches_is_no_part_of_a_long_call(run, tmp_path):
     tool = compiled("fast_at_first.c", tmp_path, "-shared", "-fPIC")
-    calls = run("--init-budget=100s", preload=tool)  # which load does not use up
+    # enough time for the measurement on a loaded machine
+    calls = run("--init-budget=100s", preload=tool)
     assert calls["handled"] == 2
 
 
 def settle(cache, winner):
-    """Makes the cache say that the call's comparison has ended so, without a doubt."""
+    """Changes the cache so that the call's comparison has this winner, without doubts."""
     key, plan, doubts, times = verdict(cache)
     settled = "\t".join([key, winner + plan[plan.index("/") :], "0", times])
     cache.write_text(cache.read_text().replace("\t".join([key, plan, doubts, times]), settled))
@@ -101,7 +102,7 @@ def test_what_the_library_has_won_stays_the_librarys(run, tmp_path):
 
 
 def test_what_was_decided_in_an_earlier_way_is_held_again(run, tmp_path):
-    """Such a line's key says nothing behind whom Weft's way was measured against."""
+    """The key of such a line does not end with the variant with which the library was compared."""
     slow = compiled("slow_allreduce.c", tmp_path, "-shared", "-fPIC")
     run(PATIENT)
     settled, cache = settle(tmp_path / "plans", "library"), tmp_path / "plans"
@@ -113,7 +114,8 @@ def test_what_was_decided_in_an_earlier_way_is_held_again(run, tmp_path):
 
 @pytest.mark.parametrize("library", ["slow", "fast"])
 def test_what_weft_has_won_is_looked_at_again_and_kept(run, tmp_path, library):
-    """A virtual machine's cores may lie elsewhere now. What is found holds for this run only."""
+    """The cores of a virtual machine may have moved since. The new result holds for this run only.
+    """
     tool = compiled(f"{library}_allreduce.c", tmp_path, "-shared", "-fPIC")
     run(PATIENT)
     settled = settle(tmp_path / "plans", "node-flat")
@@ -126,7 +128,8 @@ def test_what_weft_has_won_is_looked_at_again_and_kept(run, tmp_path, library):
 
 
 def test_a_look_is_taken_once_in_a_run(run, tmp_path):
-    """Not on each communicator: a look makes the library's call 300 times at most."""
+    """The comparison is repeated once per run, and not on each communicator. It calls the library
+    at most 300 times."""
     tool = compiled("fast_allreduce.c", tmp_path, "-shared", "-fPIC")
     many, communicators = compiled("allreduces.c", tmp_path), 20
     run(PATIENT)

@@ -1,9 +1,8 @@
-"""Persistent neighbourhood collectives over several nodes, whose messages are joined or not: right
-results on a ring, and on a graph with edges to oneself and repeated ones.
+"""Tests persistent neighbourhood collectives over several nodes, with and without joined messages,
+on a ring, and on a graph with edges to the same rank and repeated edges.
 
-Under MPICH nodes are proxies of Hydra's. The messages of each form are counted in
-tests/unit/levels_cost_test.cc.
-"""
+Nodes are proxies of Hydra in MPICH. tests/unit/levels_cost_test.cc counts the messages of each
+form."""
 
 import json
 import os
@@ -22,13 +21,13 @@ KINDS = (
     "neighbor_alltoallv",
     "neighbor_alltoallw",
 )
-# Nodes alike, one rank alone on its node, and three nodes.
+# These are equal nodes, one rank alone on its node, and three nodes.
 HOSTS = {"a:2,b:2": 4, "a:3,b:1": 4, "a:2,b:2,c:1": 5}
 JOINED = ("joined", "partly-joined")
 
 
 def on_nodes(hosts, options, *program, summary=None):
-    """Runs a program under MPICH on these nodes, and returns the plans of its summary."""
+    """Runs a program with MPICH on these nodes, and returns the plans of its summary."""
     mpi = mpi_libraries.implementation("mpich")
     if not mpi.mpiexec.exists():
         pytest.skip(f"needs {mpi_libraries.make_target('mpich')}")
@@ -71,7 +70,7 @@ def test_the_faster_form_is_found_by_measurement(tmp_path):
     plans = on_nodes("a:2,b:2", options, program, summary=tmp_path / "summary.json")
     measured = [plan for plan in plans if plan["source"] == "measured"]
     assert all(plan["bytes"] == plan["trial_bytes"] > 0 for plan in measured)
-    # On a busy machine a budget may end before all have had their turn.
+    # On a busy machine the time budget may end before all candidates were tried.
     tried = {candidate["algorithm"] for plan in measured for candidate in plan["candidates"]}
     assert tried == {"linear", "by-size", "combined", *JOINED}
 

@@ -1,4 +1,5 @@
-"""`weft run --summary` and `--trace` on a real program, from all ranks into one place."""
+"""Tests `weft run --summary` and `--trace` with a real program, whose ranks all write to one place.
+"""
 
 import json
 import os
@@ -21,12 +22,12 @@ RANKS = 3
 
 @pytest.fixture
 def observed(call, environment, tmp_path):
-    """Runs the measuring program under an engine with the options given; its stderr."""
+    """Runs the measuring program under an engine with these options. Returns its standard error."""
 
     def run(engine: str, *options: object) -> str:
         library = mpi_libraries.implementation("mpich")
         program = [library.program("overlap"), "--collective", "allreduce", "--bytes", "512KiB"]
-        # It computes for long, so that a thread that comes late is still in time.
+        # The computation is long, so that the thread acts in time even on a loaded machine.
         program += ["--engines", engine, "--repetitions", "2", "--pause-us", "0", "--ratio", "8"]
         done = call(
             "run", "--engine", engine, *options, "--", library.mpiexec, "-n", RANKS, *program
@@ -126,7 +127,7 @@ def test_a_wait_for_several_requests_is_divided_among_them(call, compiled_for, t
     inside_us = sum(entry["waited_us"] + entry["inside_us"] for entry in calls.values())
     assert 0 < inside_us / 1e6 / 2 / found["seconds"] <= 1.01
     assert found["headline"]["calls_share"] <= 1.01
-    if engine == "native":  # all end where the wait ends
+    if engine == "native":  # native operations all end at the end of the wait
         allreduces, bcasts = (calls[name]["waited_us"] for name in ("MPI_Iallreduce", "MPI_Ibcast"))
         assert allreduces == pytest.approx(bcasts, rel=0.01)
 
@@ -139,7 +140,7 @@ def test_polls_of_persistent_calls_count_as_waits(call, compiled_for, tmp_path):
     assert done.returncode == 0, done.stderr
     polled_us = sum(map(int, re.findall(r"polled (\d+)", done.stdout)))
     calls = {entry["call"]: entry for entry in json.loads(file.read_text())["calls"]}
-    # Of a short poll much lies before and behind the time that Weft sees.
+    # A large part of a short poll is outside of the time that Weft measures.
     assert polled_us / 20 < calls["MPI_Allreduce_init"]["waited_us"] <= polled_us
 
 
@@ -159,7 +160,8 @@ def test_summary_in_json_has_the_seconds(observed, tmp_path):
 
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
 def test_what_is_hidden_is_of_the_calls_that_weft_handled(call, tmp_path, name):
-    """Waits for calls that it passed on are long here, and would make it less than nothing."""
+    """Waits for calls that Weft passed on are long here, and would make the hidden share negative.
+    """
     library = mpi_libraries.implementation(name)
     if not library.mpiexec.exists():
         pytest.skip(f"needs {mpi_libraries.make_target(name)}")
@@ -188,7 +190,7 @@ def test_blocking_calls_have_their_time_and_share_whoever_carries_them_out(call,
     library = mpi_libraries.implementation("mpich")
     program = [*library.launcher(2), library.program("latency"), "--forms", "blocking"]
     program += ["--bytes", "64KiB", "--collective", "allreduce"]
-    # Without a budget engine auto takes them by its rule, and by no measurement.
+    # Without a budget engine auto uses its rule, and measures nothing.
     options = ("--engine", engine, "--init-budget", "0", "--summary")
     done = call("run", *options, "--", *program)
     assert done.returncode == 0, done.stderr
@@ -200,13 +202,14 @@ def test_blocking_calls_have_their_time_and_share_whoever_carries_them_out(call,
     calls, by_weft, time, unit, share = found.groups()
     assert int(calls) > 0 and (int(by_weft) > 0) == (engine == "auto")
     spent = float(time) * {"s": 1, "ms": 1e-3, "µs": 1e-6}[unit]
-    # The seconds are told with two decimals, the time and the share with three digits.
+    # The seconds are printed with two decimals, the time and the share with three digits.
     least, most = (100 * spent / max(seconds + off, 1e-4) for off in (0.005, -0.005))
     assert 0.99 * least - 0.06 <= float(share) <= 1.01 * most + 0.06
 
 
 def test_the_next_command_is_that_of_the_launcher_or_the_lab(call, tmp_path):
-    """As it was typed, without weft run; behind mpiexec it is found above the ranks."""
+    """The command is printed as the user typed it, without weft run. A rank behind mpiexec finds it
+    in its ancestor processes."""
     library = mpi_libraries.implementation("mpich")
     program = str(library.program("latency"))
     inside = ["--forms", "blocking", "--bytes", "8", "--collective", "allreduce"]

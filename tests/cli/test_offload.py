@@ -1,4 +1,5 @@
-"""What `weft info` says of collectives by the network: what is there, and what follows."""
+"""Tests what `weft info` prints about collectives by the network: what is installed, and its
+consequences."""
 
 import json
 

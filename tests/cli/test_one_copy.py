@@ -1,9 +1,7 @@
-"""One copy by the kernel (--one-copy), where ranks do not see each other's buffers.
+"""Tests one copy by the kernel (--one-copy) between ranks whose buffers are not shared.
 
-That results are right is compared with the library's own (tests/mpi/shared_buffers.cc, whose
-buffers are in turn shared, private and mixed), that the kernel really copied is read from Weft's
-summary.
-"""
+Results are compared with those of the library (tests/mpi/shared_buffers.cc, whose buffers are
+shared, private and mixed in turn). Weft's summary tells that the kernel really copied."""
 
 import json
 import subprocess
@@ -19,7 +17,7 @@ MOVES = ("Bcast", "Gather", "Scatter", "Allgather", "Alltoall")
 SOURCES = installation.ROOT / "tests/cli/programs"
 LIBRARY_WINS = "the MPI library's own call was measured, and is as fast here"
 BYTES = 300_001
-PATIENT = "--init-budget=10s"  # so that a busy machine measures, too
+PATIENT = "--init-budget=10s"  # enough time for the measurement on a busy machine
 NO_TIME = "--init-budget=1us"
 
 
@@ -47,7 +45,8 @@ def by_call(summary):
 
 
 def check_in_one_copy(summary):
-    """Of private buffers: what only moves data used the others' in place, by way of the kernel."""
+    """Checks that collectives on private buffers which only move data used the other ranks' buffers
+    in place, by the kernel."""
     calls = by_call(summary)
     for name in MOVES:
         for call in forms(name):
@@ -97,7 +96,8 @@ def no_readv(tmp_path_factory):
 
 @pytest.fixture
 def run_bcast(bcast, tmp_path):
-    """A few bcasts between two ranks, the second one by way of `odd`; output, and the summary."""
+    """Runs some bcasts between two ranks, the second one started by the words of `odd`. Returns the
+    output and the summary."""
 
     def run(*options, odd=(), preload=None, calls=6, hole=()):
         summary = tmp_path / "summary.json"
@@ -127,13 +127,13 @@ def entry_of(summary):
 
 def test_bytes_are_counted(run_bcast):
     _, summary = run_bcast("--one-copy=on", calls=6)
-    assert entry_of(summary)["without_copy"] == 2 * 6  # on each rank
+    assert entry_of(summary)["without_copy"] == 2 * 6  # counts both ranks
     assert summary["one_copy_bytes"] == 6 * BYTES
 
 
 @pytest.mark.parametrize("word", ["refuse", "hide"])
 def test_where_one_rank_cannot_all_go_the_old_way(run_bcast, no_readv, word, monkeypatch):
-    # MPICH's own copies of that kind would end the job of a user who is not root.
+    # MPICH's own copies by the kernel would abort the job of a user who is not root.
     monkeypatch.setenv("MPIR_CVAR_CH4_CMA_ENABLE", "0")
     odd = ["env", f"NO_READV={word}"]
     options = ("--one-copy=on", "--engine=function", "--blocking")
@@ -156,7 +156,7 @@ def lines_of_rule(cache):
 
 
 def planted(cache, least):
-    """The rule in the cache from now on, without doubts."""
+    """Changes the cache so that one copy is used from this size, without doubts."""
     text = cache.read_text()
     for line in lines_of_rule(cache):
         key, chosen, _, times = line.split("\t")
@@ -181,7 +181,7 @@ def test_the_rule_is_measured_until_it_is_certain_and_kept(run_bcast, tmp_path):
             name, size = entry.split("/")[:2]
             pairs.setdefault(int(size), {})[name] = int(entry.rsplit("=", 1)[1])
         wins = {size for size, ns in pairs.items() if 10 * ns["one-copy"] <= 9 * ns["two-copies"]}
-        # Sizes go with the nearest one.
+        # A size that was not measured uses the result of the nearest one.
         assert chosen.startswith(f"one-copy/{min(wins, default=0) * 181 // 256}/")
         assert doubts == "0"
     run_bcast(PATIENT)
@@ -199,7 +199,7 @@ def test_what_was_measured_before_holds(run_bcast, tmp_path, least, used):
 
 
 def test_a_call_is_left_to_a_library_that_is_faster(run_bcast, tmp_path):
-    """Whatever the rule says of copies, engine auto has measured the library's own call."""
+    """Engine auto has measured the library's own call, whatever the rule says about copies."""
     cache = tmp_path / "plans"
     library = found("mpich")
     slow = compiled(library, "slow_bcast.c", tmp_path, "-shared", "-fPIC")
@@ -210,7 +210,7 @@ def test_a_call_is_left_to_a_library_that_is_faster(run_bcast, tmp_path):
         "\n".join(line for line in text.splitlines() if "or the library's" not in line) + "\n"
     )
     _, summary = run_bcast(PATIENT, preload=slow)
-    assert summary["one_copy_bytes"] >= 6 * BYTES  # and what was measured
+    assert summary["one_copy_bytes"] >= 6 * BYTES  # includes the bytes of the measurement
     (verdict,) = (
         line for line in cache.read_text().splitlines() if "one copy by the kernel" in line
     )
@@ -225,7 +225,8 @@ def test_a_call_is_left_to_a_library_that_is_faster(run_bcast, tmp_path):
 
 
 def test_few_system_calls_in_mpi_init(run_bcast, no_readv):
-    """One for the other rank, where the rule is known; MPICH makes some of its own."""
+    """If the rule is known, Weft makes one system call for the other rank. MPICH makes some of its
+    own."""
     odd = ["env", "NO_READV=count"]
     counts = []
     for word in ("off", "on"):

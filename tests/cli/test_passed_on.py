@@ -1,5 +1,5 @@
-"""What Weft handles; that the rest goes to the MPI library untouched and is counted with its
-reason; and the library of the MPI-5 standard ABI, which conforms like the others."""
+"""Tests which calls Weft handles, and that it passes the others to the MPI library unchanged and
+counts them with the reason. Also tests conformance of the library for the MPI-5 standard ABI."""
 
 import json
 import os
@@ -48,7 +48,7 @@ def test_what_is_handled_and_why_the_rest_is_not(program, tmp_path, engine):
         assert calls[name]["handled"] == RANKS
     reasons = calls["MPI_Iallreduce"]["passed_on"]
     assert reasons.pop("nothing to move") == RANKS
-    assert list(reasons.values()) == [RANKS]  # MPI_COMM_SELF
+    assert list(reasons.values()) == [RANKS]  # the calls on MPI_COMM_SELF
     assert "one rank" in next(iter(reasons))
     assert calls["MPI_Iexscan"]["passed_on"] == {"engine native": RANKS}
     assert "unknown algorithm 'quick' for allreduce" in done.stderr
@@ -115,7 +115,7 @@ def abi_conformance(tmp_path_factory):
 @pytest.mark.parametrize("engine", ["function", "thread", "tcc", "assist"])
 def test_standard_abi(abi_conformance, engine, ranks):
     words = ["--groups", "results,flight,lifetime", "--largest-count", "7", "--limit-s", "150"]
-    words += ["--without", "scattered-derived"]  # MPICH writes beyond its buffers
+    words += ["--without", "scattered-derived"]  # MPICH writes beyond its buffers there
     done = run(abi_conformance, "--engine", engine, "--summary", arguments=words, ranks=ranks)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "cases equal" in done.stdout

@@ -1,7 +1,7 @@
-"""`weft advise --patch`: programs with a call in each function. A patch has to compile without a
-warning and to leave the answers as they are; where a change could be wrong, it says why it is none.
+"""Tests `weft advise --patch` on programs with one call in each function. A patch must compile
+without warnings and keep the results. If a change could be wrong, the call is left with a reason.
 
-Why records made up: places are known from marks in the sources, so that one job shows all of them.
+The records are made up: places come from marks in the sources, so that one job shows all of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ pytest.importorskip("tree_sitter_c")
 
 PROGRAMS = Path(__file__).parent / "programs" / "patch"
 LIMIT_S = 60
-# By language: what becomes of each call; "": it is changed, else part of the reason why not.
+# By language these are the expected results for each call. An empty string means that it is
+# changed; any other text is part of the reason why it is not.
 C = {
     "plain": "",
     "looped": "",
@@ -56,7 +57,8 @@ C = {
 
 
 def wishes(path: Path, language: str, comment: str) -> dict[str, Wish]:
-    """By the marks in the source: CALL NAME [MPI call], USE NAME [function], WRITE NAME."""
+    """Returns the calls by the marks in the source: CALL NAME [MPI call], USE NAME [function],
+    WRITE NAME."""
     found: dict[str, Wish] = {}
     places: list[tuple[str, str, Place]] = []
     for number, line in enumerate(path.read_text().splitlines(), 1):
@@ -77,7 +79,8 @@ def wishes(path: Path, language: str, comment: str) -> dict[str, Wish]:
 
 
 def patched(path: Path, language: str, comment: str, tmp_path: Path, expected: dict) -> Path:
-    """The changed copy; each call has become what is expected of it."""
+    """Returns the changed copy of a source. Checks that each call was changed or left as expected.
+    """
     target = tmp_path / path.name
     target.write_text(path.read_text())
     made = wishes(target, language, comment)
@@ -106,7 +109,7 @@ def patched(path: Path, language: str, comment: str, tmp_path: Path, expected: d
 
 
 def remarks(patch: diff.Patch) -> str:
-    """The text of all that it puts in, in one line."""
+    """Returns the text of all inserted lines in one line."""
     put_in = (line[1:] for line in patch.text.splitlines() if line.startswith("+"))
     return " ".join(
         " ".join(put_in).replace(" * ", " ").replace("! ", "").replace("# ", "").split()
@@ -137,7 +140,7 @@ def test_c(mpi, tmp_path):
     source = PROGRAMS / "cases.c"
     before = compiled(source, tmp_path / "before", "mpicc", mpi)
     changed = patched(source, "c", "/*", tmp_path, C)
-    # The arguments of one call in a loop change from round to round.
+    # One call in a loop has arguments that change between iterations.
     assert changed.read_text().count("MPI_Allreduce_init(") == 2
     assert answers([compiled(changed, tmp_path / "after", "mpicc", mpi)], mpi) == answers(
         [before], mpi
@@ -145,7 +148,7 @@ def test_c(mpi, tmp_path):
 
 
 def test_a_call_that_other_ranks_make_at_another_place_is_left_alone(tmp_path):
-    """MPI takes no non-blocking call for the blocking one of another rank."""
+    """MPI does not match a non-blocking call with the blocking one of another rank."""
     (tmp_path / "cases.c").write_text((PROGRAMS / "cases.c").read_text())
     made = wishes(tmp_path / "cases.c", "c", "/*")["plain"]
     made.elsewhere = "cases.c:7"
@@ -227,7 +230,7 @@ def test_fortran(tmp_path, file, expected):
 
     def program(file: Path, name: str) -> Path:
         place = library.prefix / "lib"
-        # Interfaces that mpif.h leaves out are warned of, whatever is changed.
+        # With mpif.h the compiler warns of interfaces that it lacks, also in unchanged programs.
         words = ["gfortran", "-O2", "-w", "-fallow-argument-mismatch"]
         words += [f"-I{library.prefix}/include", file, f"-L{place}", f"-Wl,-rpath,{place}"]
         words += ["-lmpifort", "-lmpi", "-o", tmp_path / name]
@@ -253,7 +256,7 @@ MODULES = {
     ("module", "request_of_it"), [("mpi_f08", "type(MPI_Request)"), ("mpi", "integer")]
 )
 def test_modules_of_fortran(tmp_path, module, request_of_it):
-    """They are compiled in tests/callers, for libraries that have modules."""
+    """tests/callers compiles the results, for libraries that have modules."""
     source = tmp_path / "original" / "cases_f08.f90"
     source.parent.mkdir()
     source.write_text((PROGRAMS / source.name).read_text().replace("mpi_f08", module))
@@ -292,13 +295,13 @@ def test_fixed_form_that_is_not_simple(tmp_path, line, why):
 
 
 def test_a_patch_of_a_record_that_was_measured(mpich, program, advise, tmp_path):
-    """From the run to the patch, by the command."""
+    """Runs the command from the recorded run to the patch."""
     shutil.copy(PROGRAMS / "live.c", tmp_path / "live.c")
     app = program(mpich, tmp_path / "live.c")
     done = advise(mpich, [app], "--overhead", "50%", "--patch", "live.diff")
     advice = analysis.analyse(store.read(tmp_path / "weft-advise.sqlite"))
     [site] = advice.sites
-    # On one node without a free core nothing is to be won, and nothing is changed.
+    # On one node without a free core there is no gain, and nothing is changed.
     if not advice.best:
         assert done.returncode == 2
         assert "live.diff is not written" in done.stderr
@@ -309,7 +312,7 @@ def test_a_patch_of_a_record_that_was_measured(mpich, program, advise, tmp_path)
     patch = diff.make([made])
     assert not patch.left
     assert f"its result is used at line {use}" in patch.made[0]
-    # A source that has changed since is left alone.
+    # A source that has changed since the run is left unchanged.
     text = (tmp_path / "live.c").read_text()
     (tmp_path / "live.c").write_text(f"\n{text}")
     [left] = diff.make([made]).left

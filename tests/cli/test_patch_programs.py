@@ -1,8 +1,8 @@
-"""`weft advise --patch` on whole programs: each call becomes what the program expects of it. The
-changed program compiles, answers as before, and touches no buffer in flight, as `weft check` sees.
+"""Tests `weft advise --patch` on whole programs: each call becomes what the program's marks expect.
+The changed program must compile, give the same results, and access no buffer in flight according to
+`weft check`.
 
-Fortran is compiled in tests/callers, for libraries that have its modules.
-"""
+tests/callers compiles Fortran programs, for libraries that have its modules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytest.importorskip("tree_sitter_c")
 COMPILERS = {"c": "mpicc", "c++": "mpicxx"}
 LIMIT_S = 120
 FIRST = ("two_files.c", "history.cpp")  # programs that `make test` compiles
-# Reasons that a measurement adds to those of a program.
+# These reasons come from the measurement, and are added to those of the program.
 NOT_MEASURED = ("was not measured", "first used in another function", "nothing could be computed")
 NOT_MEASURED += ("another change of this patch is too near",)
 COMPILED = names("c", "c++", "python")
@@ -30,7 +30,7 @@ COMPILED = names("c", "c++", "python")
 
 @pytest.mark.parametrize("name", names("c", "c++", "fortran", "python"))
 def test_each_call_becomes_what_is_expected(name, tmp_path):
-    """The sources name the places, as a record would."""
+    """The marks in the sources give the places, in place of a record."""
     program = copied(name, tmp_path)
     assert program.wishes.keys() == program.expected.keys()
     for call, own in program.wishes.items():
@@ -41,7 +41,8 @@ def test_each_call_becomes_what_is_expected(name, tmp_path):
 
 
 def command_of(mpi, program: Program) -> list:
-    """Returns the words that run a program, which is compiled before unless it is of Python."""
+    """Returns the command that runs a program. The program is compiled first unless it is a Python
+    script."""
     if program.language == "python":
         pytest.importorskip("numpy")
         return [sys.executable, program.main]

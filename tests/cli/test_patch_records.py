@@ -1,6 +1,6 @@
-"""Patches of records that were measured: all calls of the programs of test_patch.py, whether or not
-they are worth it. Each is changed, compiles and answers as before; or it is left for a true reason.
-"""
+"""Tests patches from measured records of the programs of test_patch.py, of all their calls, whether
+or not they are worth it. Each call is changed, and the program gives the same results, or it is
+left for a true reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from weft.advise.patch import diff, wish
 
 pytestmark = pytest.mark.long
 SIZES = ("-DN=20000", "-DTIMES=20")
-# Beside the reason that the source has: what a measurement may lack.
+# These reasons may come from the measurement, in addition to those of the source.
 NOT_MEASURED = ("was not measured", "first used in another function", "nothing could be computed")
 
 
@@ -53,10 +53,11 @@ def patch_of_record(tmp_path: Path) -> diff.Patch:
 
 
 def check(patch: diff.Patch, source: Path, language: str, comment: str, expected: dict) -> None:
-    """Calls that must be left are left, and why is said; at most the measurement keeps others."""
+    """Checks that calls which must be left are left with their reason, and that others are only
+    left for a reason from the measurement."""
     marks = made_up.wishes(source, language, comment)
     for name, own in marks.items():
-        # A mark may stand in the line that ends the call.
+        # The mark may be in the last line of the call.
         places = [f" {source.name}:{own.line - before} " for before in (0, 1)]
         made = [one for one in patch.made if any(place in one for place in places)]
         left = [one for one in patch.left if any(place in one for place in places)]

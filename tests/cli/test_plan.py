@@ -1,7 +1,5 @@
-"""Persistent collectives tuned at their initialisation: what is measured, cached and told.
-
-By counts in the summary, never by time: what was measured, what came from the cache.
-"""
+"""Tests persistent collectives that are tuned when they are initialised: what is measured, cached
+and printed. Tests count entries in the summary, and use no times."""
 
 import json
 import os
@@ -22,9 +20,9 @@ COLLECTIVES, FEW = 24, 6
 HEADER = "# weft plans, version 4\n"
 MOST_DOUBTS = 4
 CHOICE = ("algorithm", "part_bytes", "radix", "radix_across")
-# By the rule, whatever there is to measure: nothing to choose from.
+# Such a plan has no alternative, and follows the rule whatever could be measured.
 ALONE = "there is no other candidate"
-# What is done with the file itself does not depend on the library.
+# The handling of the file does not depend on the library.
 ONE_LIBRARY = pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 
 
@@ -37,7 +35,7 @@ def program(mpi, tmp_path_factory):
 
 @pytest.fixture
 def plans_of(mpi, program, tmp_path, environment):
-    """Runs the program, checks that all was right, and returns the summary's plans."""
+    """Runs the program, checks its results, and returns the plans of the summary."""
 
     def job(few, *weft, ranks=2, cache="none", front=(), hosts="", **variables):
         summary = tmp_path / "summary.json"
@@ -55,9 +53,9 @@ def plans_of(mpi, program, tmp_path, environment):
                 **mpi.environment(),
                 "LD_LIBRARY_PATH": os.pathsep.join(filter(None, path)),
                 "OMPI_MCA_mpi_yield_when_idle": "1",
-                # Nothing is left unmeasured where the machine is busy.
+                # The budget suffices to measure everything on a busy machine.
                 "WEFT_INIT_BUDGET": "10s",
-                "WEFT_ONE_COPY": "off",  # its rule is measured apart, and changes plans
+                "WEFT_ONE_COPY": "off",  # its rule is measured separately, and changes plans
                 **variables,
             },
             capture_output=True,
@@ -79,12 +77,12 @@ def plans(plans_of):
 
 @pytest.fixture
 def few_plans(plans_of):
-    """Of a few collectives, where the cache is what is tried."""
+    """Runs a few collectives only, for tests of the cache."""
     return partial(plans_of, ["few"])
 
 
 def sources(plans):
-    """Where each plan came from, those left out that have nothing to choose from."""
+    """Returns the sources of the plans, without those that have no alternative."""
     return {plan["source"] for plan in plans if plan["why"] != ALONE}
 
 
@@ -93,7 +91,7 @@ def chosen(plans):
 
 
 def in_cache(cache):
-    """The lines' fields: key, choice, doubts, times."""
+    """Returns the fields of the cache's lines: key, choice, doubts, times."""
     header, *lines = cache.read_text().splitlines()
     assert header + "\n" == HEADER
     return [line.split("\t") for line in lines]
@@ -126,7 +124,8 @@ def test_what_is_certain_is_not_measured_again(plans, tmp_path, ranks):
 
 
 def test_what_is_doubtful_is_measured_until_it_is_certain(few_plans, tmp_path):
-    """By all ranks alike; and by then whatever has come out."""
+    """All ranks measure it alike. The number of doubts is limited, whatever the measurements say.
+    """
     cache = tmp_path / "plans"
     few_plans(cache=cache, ranks=3)
     with_doubts(cache, 1)
@@ -143,8 +142,8 @@ def test_what_is_doubtful_is_measured_until_it_is_certain(few_plans, tmp_path):
 
 @ONE_LIBRARY
 def test_the_rule_is_certain_once_it_has_won_twice(few_plans, tmp_path):
-    """Another plan never is before the last time. The times of the first run do not count in the
-    second."""
+    """A plan other than the rule's is never certain before the last comparison. Times of the first
+    run are not used in the second."""
     cache = tmp_path / "plans"
     few_plans(cache=cache)
     with_doubts(cache, 1)
@@ -163,7 +162,7 @@ def test_without_time_the_doubtful_plan_stays(few_plans, tmp_path):
     first = few_plans(cache=cache)
     with_doubts(cache, 1)
     second = few_plans("--init-budget", "1us", cache=cache)
-    # That there is nothing to choose from is found out while that is tried.
+    # That a plan has no alternative is found when it is tried.
     expected = ["rule" if plan["why"] == ALONE else "cache" for plan in first]
     assert [plan["source"] for plan in second] == expected
     assert chosen(second) == chosen(first)
@@ -181,8 +180,8 @@ def algorithms(plans, call):
     }
 
 
-# Also where a rank is alone on its node, and has no memory there. Of the launchers only Hydra takes
-# one machine for several nodes.
+# This includes a rank that is alone on its node, and has no node memory. Hydra is the only launcher
+# that treats one machine as several nodes.
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 @pytest.mark.parametrize(
     ("ranks", "hosts"), [pytest.param(4, "a:2,b:2", marks=pytest.mark.long), (3, "a:2,b:1")]
@@ -210,7 +209,7 @@ def test_by_messages(plans, few_plans, tmp_path):
     assert not any(name.startswith("node-") for name in algorithms(first, "MPI_Allreduce_init"))
     with_doubts(cache, 0)
     assert sources(plans("--transport", "mpi", cache=cache, ranks=3)) == {"cache"}
-    assert sources(few_plans(cache=cache, ranks=3)) == {"measured"}  # in memory
+    assert sources(few_plans(cache=cache, ranks=3)) == {"measured"}  # in the node's memory
 
 
 @ONE_LIBRARY
@@ -256,7 +255,7 @@ def test_a_named_algorithm_is_not_tuned(plans):
 
 
 def test_all_ranks_do_what_the_cache_of_rank_0_says(few_plans, tmp_path, script):
-    """Each line of the file names the slowest candidate; the other ranks have no file."""
+    """Each line of rank 0's file names the slowest candidate. The other ranks have no file."""
     cache = tmp_path / "plans"
     first = few_plans(cache=cache, ranks=3)
     lines = []
@@ -315,7 +314,7 @@ def test_a_cache_of_another_weft_is_kept_aside(few_plans, tmp_path):
 
 
 def test_engine_auto(plans):
-    """Inside one node under MPICH, some are the library's."""
+    """Inside one node some of the calls are left to MPICH."""
     assert sources(plans("--engine", "auto")) <= {"measured"}
 
 
@@ -337,7 +336,7 @@ def weft_plan(environment, tmp_path):
                 "PYTHONPATH": str(installation.ROOT / "python"),
                 "WEFT_PLAN_CACHE": str(tmp_path / "plans"),
                 "WEFT_INIT_BUDGET": "10s",
-                "WEFT_ONE_COPY": "off",  # its rule is measured apart, and changes plans
+                "WEFT_ONE_COPY": "off",  # its rule is measured separately, and changes plans
                 "COLUMNS": "200",
             },
             capture_output=True,
@@ -364,7 +363,7 @@ def test_plan_says_what_and_why(weft_plan):
 
 
 def test_plan_says_what_is_left_to_the_library(weft_plan, environment):
-    environment["WEFT_TRANSPORT"] = "mpi"  # so that it does not go through the node's memory
+    environment["WEFT_TRANSPORT"] = "mpi"  # messages are used in place of the node's memory
     said = " ".join(weft_plan("allgatherv", "--bytes", "4MiB").stdout.split())
     assert "MPI_Allgatherv_init, 4 MiB: left to MPICH: needs MPI calls on a thread" in said
     assert "MPI_Barrier" not in said

@@ -1,4 +1,5 @@
-"""What a benchmark's report derives from points: crossings, ties, the winner and the advice."""
+"""Tests what the report of a benchmark derives from points: crossings, ties, the winner and the
+advice."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -22,13 +23,13 @@ def with_overhead(**lines) -> effect.Case:
 
 
 def test_crossing_is_exact():
-    # Blocking takes 1000 + x; the thread 1000 + x − 0.9·x + 450: they meet at x = 500.
+    # The blocking call takes 1000 + x, and the thread 1000 + x − 0.9·x + 450. They meet at x = 500.
     case = with_overhead(thread=hides(0.9, 450.0))
     (crossing,) = case.crossings
     assert (crossing.before, crossing.after) == ("blocking", "thread")
     assert crossing.at_us == pytest.approx(500.0)
     assert crossing.low_us < 500.0 < crossing.high_us
-    # Both take 1500 µs there; the intervals are ±5 µs (0.5 % of the call) and ±7.5 µs.
+    # Both take 1500 µs there. The intervals are ±5 µs (0.5 % of the call) and ±7.5 µs.
     assert crossing.low_us == pytest.approx(500.0 - 12.5 / 0.9, abs=1.0)
     assert crossing.high_us == pytest.approx(500.0 + 12.5 / 0.9, abs=1.0)
 
@@ -97,7 +98,8 @@ def test_a_tie_below_becomes_no_difference():
 
 
 def test_two_amounts_say_nothing_of_those_between():
-    """At the first there is no difference, so no line crosses: the second speaks for itself."""
+    """At the first amount there is no difference, so that no lines cross. The advice is about the
+    second amount only."""
     found = result({"thread": hides(0.9, 180.0)})
     amounts = sorted({point.amount for point in found.points})
     kept = [point for point in found.points if point.amount in (amounts[0], amounts[-1])]
@@ -121,7 +123,7 @@ def test_a_gain_that_ends_is_bounded_on_both_sides():
 
 
 def test_what_leads_nowhere_is_not_recommended():
-    """The better one by its medians has a wide interval."""
+    """The candidate with the better medians has a wide interval."""
     found = result({"thread": hides(0.2)})
     found.points += points("tcc", hides(0.3), spread=0.2)
     case = only_case(found)

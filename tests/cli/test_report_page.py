@@ -1,4 +1,5 @@
-"""The pages of `weft report` and `weft compare`: complete, self-contained, refused when damaged."""
+"""Tests the pages of `weft report` and `weft compare`: they are complete and self-contained, and
+damaged results are refused."""
 
 import re
 from copy import deepcopy
@@ -27,7 +28,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture
 def several():
-    """Two engines at three sizes; small messages belong to the blocking call."""
+    """Returns a result of two engines at three sizes, in which the blocking call is best for small
+    messages."""
     every = (1 << 16, 1 << 18, 1 << 20)
     found = sizes(
         {
@@ -45,7 +47,7 @@ def run(*arguments):
 
 
 class Page(HTMLParser):
-    """What a page holds: hover texts, other texts, and colours of what is drawn."""
+    """The contents of a page: hover texts, other texts, and colours."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -69,7 +71,7 @@ class Page(HTMLParser):
 def test_page_holds_the_data_the_machine_and_what_could_not_run(several):
     page = Page(effect_page.render([Source("here.json", several)]))
     said = " ".join(page.texts)
-    # 1000 + 200 − 180 + 20
+    # The time is 1000 + 200 − 180 + 20.
     first = next(text for text in page.hover if "thread: 1.04 ms" in text)
     assert first.startswith("0.2 ms of computation\nblocking: 1.20 ms\n")
     assert first.endswith("thread: 1.04 ms, hides 80 %, slows 2 %")
@@ -107,7 +109,7 @@ def test_page_opens_offline_and_is_small(several):
 
 
 def test_ten_cases_fit_in_a_small_page():
-    """Five engines whose figures have all their digits; each case has its charts and its table."""
+    """The times of five engines have all their digits. Each case has its charts and its table."""
     random = Random(1)
 
     def measured(share: float):
@@ -134,7 +136,7 @@ def test_colours_are_those_of_the_page_so_that_dark_mode_has_its_own(several):
 
 
 def test_a_wide_timeline_is_drawn_in_few_pieces_and_keeps_what_can_be_seen():
-    """A long span in front of many that no screen could tell apart."""
+    """A long span is followed by many spans that are too short to be distinguished on a screen."""
     short = [Span(100 + i / 100, 100 + i / 100 + 0.005, 1, "MPI_Bcast") for i in range(20000)]
     rows = [("rank 0", [Span(0, 50, 0, "MPI_Allreduce"), *short])]
     ((_, shown),) = joined_rows(rows, 300.0, 600)
@@ -170,7 +172,7 @@ def test_report_of_several_results_names_each(tmp_path, several):
 
 
 def spots(path: str) -> list[tuple[float, ...]]:
-    """The points of a path that says how far each is from the one before."""
+    """Returns the points of a path that has the distance of each point from the previous one."""
     steps = [float(step) for step in re.findall(r"-?[\d.]+", path)]
     return list(zip(accumulate(steps[::2]), accumulate(steps[1::2])))
 
@@ -186,7 +188,8 @@ def test_a_lone_point_is_marked_whoever_is_fastest():
     source = Source("x", found)
     (case,) = source.cases
     drawn = str(effect_page.chart(case, effect_page.looks([source])).inside())
-    assert len(re.findall(r'd="m[\d ]+h0"', drawn)) == 3 + 2  # times, and slowdowns
+    # points of the times and of the slowdowns
+    assert len(re.findall(r'd="m[\d ]+h0"', drawn)) == 3 + 2
 
 
 def test_an_interval_that_is_far_too_wide_does_not_flatten_the_lines():
@@ -197,7 +200,7 @@ def test_an_interval_that_is_far_too_wide_does_not_flatten_the_lines():
     graph = effect_page.time_graph(case, effect_page.looks([source]))
     assert graph.area().y.last < 2 * max(max(line.y) for line in graph.lines)
     native = next(line for line in graph.lines if line.name == "native")
-    assert native.high[3] == pytest.approx(1.5 * 3.0)  # blocking takes 1 + 2 ms
+    assert native.high[3] == pytest.approx(1.5 * 3.0)  # the blocking call takes 1 + 2 ms
     assert "1.40–90.0" in effect_page.render([source])
 
 
@@ -231,7 +234,8 @@ def test_picture_for_papers(tmp_path, several):
             assert 0 <= x <= WIDTH and 0 <= y <= HEIGHT
     said = {text.text for text in drawn.iter(f"{SVG}text")}
     assert {"thread", "computation alone, ms"} <= said
-    assert "var(" not in picture.read_text()  # no page gives it colours
+    # the picture contains its colours, since it has no page
+    assert "var(" not in picture.read_text()
 
 
 def test_ticks_are_round_and_within_the_axis():
@@ -366,7 +370,7 @@ def kept(directory, name: str, share: float, spread=0.005, **machine) -> str:
         (0.9, "5%", 0, "Nowhere more than 5 % slower beyond the intervals."),
         (0.4, "5%", 1, "points are more than 5 % slower: MPI_Iallreduce, 1 MiB"),
         (0.4, "60", 0, "Nowhere more than 60 % slower"),
-        (0.97, "5%", 0, "Nowhere more than 5 % slower"),  # faster is no failure
+        (0.97, "5%", 0, "Nowhere more than 5 % slower"),  # a faster result is no failure
     ],
 )
 def test_slower_than_is_allowed_is_a_status(tmp_path, after, limit, status, said):
@@ -410,7 +414,7 @@ OLD_LAB, NEW_LAB = "lab, 200mbit links", "lab, 200mbit links, burst 64kb"
 
 @pytest.mark.parametrize("network", [OLD_LAB, OLD_LAB + ", 1ms late"])
 def test_labs_of_another_burst_are_not_one_machine(tmp_path, network):
-    """Older results have the burst in their settings alone."""
+    """Older results have the burst only among their settings."""
     files = [of_a_lab(tmp_path, burst, network) for burst in ("64kb", "256kb")]
     done = run("compare", *files, "--fail-if-slower", "5%")
     assert done.exit_code == 2 and "network is lab, 200mbit links, burst 64kb" in done.output
@@ -450,7 +454,7 @@ def test_a_result_of_a_newer_schema_says_that_a_newer_weft_wrote_it(tmp_path):
 
 
 def test_several_results_are_a_history_with_a_picture(tmp_path):
-    """The thread gets slower by little each time, and by more than is allowed in all."""
+    """The thread becomes slower in small steps, which exceed the limit in total."""
     shares = (0.9, 0.85, 0.8, 0.75)
     files = [kept(tmp_path, f"{i}.json", share) for i, share in enumerate(shares)]
     page = tmp_path / "history.html"

@@ -1,4 +1,5 @@
-"""Presets: their options are those of weft bench, and their judgements follow from the figures."""
+"""Tests presets: their options are those of weft bench, and their judgements follow from the
+figures."""
 
 import inspect
 import json
@@ -223,7 +224,7 @@ def test_gpu_stencil_holds_where_nothing_is_faster_than_graphs():
 
 
 def spread_of(**times_us: float) -> dict:
-    """A run whose times scatter so that all intervals meet."""
+    """Returns a run whose samples vary so much that all intervals overlap."""
     variants = [
         {"name": name, "samples_us": [time_us * (0.3 + 0.14 * i) for i in range(11)]}
         for name, time_us in times_us.items()
@@ -263,7 +264,8 @@ def test_threads_per_core_leaves_cores_to_the_threads():
 
 
 def threads_runs(series: str, **times_us: float) -> list[kernels.Run]:
-    """Normal's time is that of the blocking form, the others' that of the thread."""
+    """Returns runs of the study's cases. In case Normal the blocking form has the given time, in
+    the others the thread."""
     return [
         replace(
             kernel(blocking=time_us, thread=9e6)
@@ -334,7 +336,7 @@ def test_nbc_eff_holds_where_the_winner_changes():
     assert "Not decided" in judge(found)
     found.points += points("native", hides(0.3), mpi="openmpi 5.0.10")
     text = judge(found)
-    # 1000 + 0.1·x + 250 and 1000 + 0.7·x meet at x = 416.7.
+    # The times 1000 + 0.1·x + 250 and 1000 + 0.7·x meet at x = 416.7.
     assert text.startswith("The finding holds")
     assert "the winner changes with the amount of computation, at 0.417 ms" in text
     assert "All have 1 rank on a node; a run with another number tells more." in text

@@ -1,4 +1,5 @@
-"""Strong scaling in the report: which number of ranks ends first, and when nothing is claimed."""
+"""Tests strong scaling in the report: which number of ranks ends first, and when no answer is
+given."""
 
 from dataclasses import replace
 
@@ -19,10 +20,12 @@ def alone(ranks: int, communication_us: float) -> Alone:
 
 
 def fixed_work(times_us: dict[int, float], spread=0.005, **settings) -> Result:
-    """Ranks → time of the only amount; blocking takes 300 µs more everywhere."""
+    """Returns a result with one amount of computation. `times_us` has the time by number of ranks.
+    The blocking call takes 300 µs more everywhere."""
     found = Result(machine={}, settings={"fixed_work": True, **settings})
     for ranks, total_us in times_us.items():
-        line = points("thread", lambda _, t=total_us: t, spread, ranks=ranks)[4:5]  # computes 1 ms
+        # the amount with 1 ms of computation
+        line = points("thread", lambda _, t=total_us: t, spread, ranks=ranks)[4:5]
         found.points += [type(p)(**{**p.__dict__, "amount": 0}) for p in line]
         found.alone.append(alone(ranks, total_us - 700.0))
     found.candidates = [Candidate(MPI, "thread")]
@@ -55,7 +58,7 @@ def test_a_lead_within_the_spread_is_none():
 
 
 def test_amounts_that_some_ranks_lack_are_left_out():
-    """They are told apart by their numbers, not by their order."""
+    """Amounts are identified by their numbers, not by their order."""
     found = fixed_work({2: 1900.0, 3: 1200.0, 4: 1500.0})
     found.points += [replace(p, amount=2, computation_us=2000.0) for p in found.points]
     found.points = [p for p in found.points if p.ranks != 2 or p.amount == 2]
@@ -84,7 +87,8 @@ def test_the_page_draws_a_line_per_candidate_over_the_ranks():
     lines = {line.name: (line.x, line.y) for line in graph.lines}
     assert lines["thread"] == ([2, 3, 4], pytest.approx([1.9, 1.2, 1.5]))
     assert lines["blocking"] == ([2, 3, 4], pytest.approx([2.2, 1.5, 1.8]))
-    # Communication alone 1 ms on all, as in all made-up points; so the ideal is 1 ms.
+    # Communication alone takes 1 ms on all numbers of ranks, as in all synthetic points, so that
+    # the ideal is 1 ms.
     assert lines["ideal"] == ([2, 3, 4], [1.0] * 3)
     assert (graph.x_title, graph.y_title) == ("application ranks", "both together, ms")
     assert [label for _, label in graph.area().x.ticks] == ["2", "3", "4"]

@@ -1,7 +1,6 @@
-"""`weft reproduce`: its list, its verdicts, its page, what fails, and what it refuses.
+"""Tests `weft reproduce`: its list, its verdicts, its page, failures, and refused options.
 
-Nothing is measured here: results of the benchmark and of its programs are made up.
-"""
+Nothing is measured here; results of the benchmark and of its programs are made up."""
 
 from __future__ import annotations
 
@@ -39,11 +38,11 @@ NAMES = [name for name in typing.get_args(command.Name) if name != command.ALL]
 
 
 def called(*words: object):
-    """In this process, so that parts of it can be made up."""
+    """Runs the command in this process, so that tests can replace parts of it."""
     return CliRunner().invoke(cli.app, ["reproduce", *map(str, words)], env={"COLUMNS": "180"})
 
 
-# ---- The list ---------------------------------------------------------------------------------
+# ---- List of all findings ---------------------------------------------------------------------
 
 
 def test_every_finding_of_the_papers_is_listed_with_its_tests_and_its_needs():
@@ -56,7 +55,8 @@ def test_every_finding_of_the_papers_is_listed_with_its_tests_and_its_needs():
         for statement in one["statements"]:
             assert statement["where"] and statement["published"]
             assert statement["tested"] or statement["needs"]
-            # What is neither simulated nor computed by the model says why, in one sentence.
+            # A statement that is neither simulated nor computed by the model has a reason, in one
+            # sentence.
             why = statement["not_simulated"]
             assert bool(why) == statement["tested"].keys().isdisjoint({"simulated", "computed"})
             assert not why or (why.endswith(".") and why.count(". ") == 0)
@@ -67,7 +67,7 @@ def test_every_finding_of_the_papers_is_listed_with_its_tests_and_its_needs():
     assert [name for name in with_runs if f"--preset {name}" not in tested] == []
 
 
-# Every figure of the five texts. None has a table with a number.
+# These are the figures of the five texts. None of them has a numbered table.
 FIGURES = {
     claims.OKUMA: [*map(str, range(1, 3))],
     claims.STUDY: [*map(str, range(1, 8))],
@@ -82,7 +82,7 @@ FIGURES = {
         "Allreduce, 4 nodes each with 64 MPI tasks on four NVIDIA A100",
     ],
 }
-# What sums a text up.
+# These places of a text summarise it.
 SUMMARIES = {
     claims.OKUMA: ["abstract", "VI"],
     claims.STUDY: ["abstract", "section 6"],
@@ -93,7 +93,7 @@ SUMMARIES = {
 
 
 def figures_in(where: str) -> set[str]:
-    """By number, as in "figures 1, 3 and 5 to 7", or by title."""
+    """Returns figures by number, as in "figures 1, 3 and 5 to 7", or by title."""
     found = set(re.findall(r'figure "([^"]+)"', where))
     for numbers in re.findall(r"figures? (\d[\d, andto]*)", where):
         for first, last in re.findall(r"(\d+)(?: to (\d+))?", numbers):
@@ -132,7 +132,8 @@ def test_each_statement_is_listed_once():
 
 
 def test_what_cannot_be_tested_anywhere_is_few_and_has_a_reason():
-    """Switches, machines and libraries that are not at hand, or nothing that could be false."""
+    """Such statements need switches, machines or libraries that are not available, or cannot be
+    false."""
     lost = [claim.needs for one in published.FINDINGS for claim in one.claims if claim.needs]
     words = ("SHARP", "GPUs", "128 cores", "leaves it open", "does not give", "has no result")
     assert all(any(word in needs for word in words) for needs in lost)
@@ -162,7 +163,7 @@ def test_statements_of_a_finding_can_be_told_apart_and_have_a_judge():
             assert one.name in measured.BENCH_JUDGES
 
 
-# ---- What this machine lacks ------------------------------------------------------------------
+# ---- Requirements of this machine -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -189,12 +190,12 @@ def test_what_cannot_be_measured_here_runs_nothing(tmp_path, monkeypatch):
     assert verdicts(found.findings) == [CANNOT] and "needs" in found.findings[0].why
 
 
-# ---- All of them ------------------------------------------------------------------------------
+# ---- All findings -----------------------------------------------------------------------------
 
 
 @pytest.fixture
 def made_up(monkeypatch):
-    """No job, no simulation: each part of every finding holds."""
+    """Replaces jobs and simulations: each part of every finding holds."""
 
     def part(one, bench):
         claims = one.claims_by(MEASURED)
@@ -227,7 +228,7 @@ def test_all_findings_are_gone_through_though_some_fail(made_up, monkeypatch, tm
     assert set(verdicts(by_name["model"])) == {CANNOT}
     assert by_name["model"][0].why == "it failed: weft-sim is missing; build it"
     assert set(verdicts(by_name["placement"])) == {HOLDS} and len(by_name["placement"]) == 15
-    for one in published.all_findings():  # no statement is passed over
+    for one in published.all_findings():  # each statement must be on the page
         told = {(finding.where, finding.published) for finding in by_name[one.name]}
         assert told == {(claim.where, claim.words) for claim in one.claims}
     shown = written.read_text()
@@ -296,7 +297,7 @@ def test_each_reason_is_told_once():
     assert page.verdict(rows[2]).endswith(": because")
 
 
-# ---- What is refused --------------------------------------------------------------------------
+# ---- Refused options --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""`weft reproduce`: what is measured, from judgements to verdicts. Its results are made up."""
+"""Tests the measured findings of `weft reproduce`, from judgements to verdicts. The results are
+made up."""
 
 from __future__ import annotations
 
@@ -73,11 +74,11 @@ OUTPUT |= {"rank 0 behind steps, auto": 700.0, "nothing written": 600.0}
     ],
 )
 def test_runs_are_judged_as_the_benchmark_judges_them(tmp_path, name, times, verdict):
-    """Also every form of the benchmark's own sentences is one of the three verdicts."""
+    """Every form of the benchmark's own sentences must lead to one of the three verdicts."""
     one = published.named(name)
     bench = Bench(tmp_path, 4, known={name: KernelResult(name, {}, [run(blocking=1e3, **times)])})
     part = measured.part(one, bench)
-    (found,) = [finding for finding in part.findings if finding.on]  # others have no run
+    (found,) = [finding for finding in part.findings if finding.on]  # other findings have no run
     judgement = bench.preset(name).judge(run(blocking=1e3, **times))
     assert found.verdict == verdict
     assert judgement in (found.here, found.why)
@@ -97,7 +98,8 @@ def test_runs_are_judged_as_the_benchmark_judges_them(tmp_path, name, times, ver
     ],
 )
 def test_pipecg_on_the_master_thread_is_a_statement_of_its_own(tmp_path, times, verdict):
-    """Without threads it says what they need; with them their master thread counts."""
+    """Without runs with threads the statement says what they need. With such runs their master
+    thread is judged."""
     plain = run(blocking=1e3, **times)
     slow = run(blocking=1e3, thread=500.0, **{"halo only": 900.0, "master thread": 950.0})
     needs = "needs 4 cores, two threads for each of two ranks"
@@ -137,7 +139,7 @@ TCC = {
 def test_tcc_and_the_calls_of_the_progress_function_share_their_runs(tmp_path):
     bench = Bench(tmp_path, 2, known={"tcc": KernelResult("tcc", {}, [run(blocking=1e3, **TCC)])})
     found = carry_out.reproduce(published.named("tcc"), bench, LARGE, MEASURED)
-    # 32 nodes are simulated only; nothing was in flight together.
+    # 32 nodes are only simulated, and no collectives were in flight together.
     assert verdicts(found.findings) == [HOLDS, HOLDS, HOLDS, CANNOT, HOLDS, HOLDS]
     assert not any("32 nodes" in one.published for one in found.findings)
     (figure,) = found.figures
@@ -205,7 +207,7 @@ def test_threads_per_core_has_a_verdict_for_each_figure_and_library(tmp_path):
         ("topic 1, figure 2", DOES_NOT_HOLD),
         ("topic 1, figure 1; section 6", HOLDS),
         ("topic 1, figure 1; section 6", HOLDS),
-        ("abstract; topic 1, figure 3", CANNOT),  # without a run
+        ("abstract; topic 1, figure 3", CANNOT),  # there is no run of it
         ("abstract; topic 1, figure 4", CANNOT),
     ]
     assert len(part.figures) == 4 and part.figures[0].lines[0].y == [0.03, 0.025, 0.02, 0.04]
@@ -254,14 +256,14 @@ def test_the_measured_placement_has_two_statements(tmp_path):
     part = measured.part(published.named("placement"), bench)
     assert verdicts(part.findings) == [HOLDS, DOES_NOT_HOLD, HOLDS, CANNOT]
     assert "3.00 times as long as bind" in part.findings[0].here
-    # The second statement is about odd-even and numa alone.
+    # The second statement is about odd-even and numa only.
     found.alone = [alone("bind", 3000.0), alone("numa", 3000.0), alone("odd-even", 1500.0)]
     bench = Bench(tmp_path, 4, known={"placement": Points([found])})
     part = measured.part(published.named("placement"), bench)
     assert verdicts(part.findings) == [DOES_NOT_HOLD, HOLDS, DOES_NOT_HOLD, CANNOT]
 
 
-# ---- Carrying out -----------------------------------------------------------------------------
+# ---- Runs of presets --------------------------------------------------------------------------
 
 
 def test_a_preset_with_a_program_is_run_as_weft_bench_runs_it(tmp_path, monkeypatch, capsys):
@@ -330,7 +332,7 @@ def test_a_preset_of_the_benchmark_leaves_its_runs_in_a_file(tmp_path, monkeypat
     one = published.named("placement")
     assert verdicts(measured.part(one, bench).findings) == [HOLDS, HOLDS, HOLDS, DOES_NOT_HOLD]
     assert (tmp_path / "placement.sqlite").exists() and budgets == [7.0]
-    # Another day: only the new run counts.
+    # A later command adds a run, and only this run counts.
     again = Bench(tmp_path, 4, mpi="mpich")
     assert len(again.points("placement").results) == 1 and budgets == [7.0, 120.0]
 
@@ -366,7 +368,7 @@ processor time of one iteration, in that of double precision: 1234 us
 
 
 def rounds(text: str, count: int = precision.ROUNDS) -> precision.Table:
-    """Of jobs that all say the same."""
+    """Returns the results of several jobs with the same output."""
     return precision.table([text] * count)
 
 
@@ -406,7 +408,7 @@ def test_precisions_are_judged_by_time_and_iterations(well, ill, expected):
 
 
 def test_times_of_precisions_that_scatter_decide_nothing():
-    """The medians alone would say that all holds."""
+    """By the medians alone all statements would hold."""
     text = TABLE.format(mixed=91, refined=125, time="{time}", both=90)
     wide = precision.table([text.format(time=0.2 + 0.1 * i) for i in range(7)])
     found = precision.findings(wide, wide)
@@ -422,12 +424,12 @@ def test_precisions_that_do_not_converge_decide_nothing_in_their_favour():
     failing = failing.replace("4.8e-09 | converged", "4.8e-02 | diverged")
     lost = failing.replace("7.7e-09 | converged", "7.7e-02 | diverged")
     well, ill, none = map(rounds, (good, failing, lost))
-    # Ill conditioned, neither of the two converges: neither is the worse one.
+    # In the ill-conditioned problem neither precision converges, so that neither is worse.
     found = precision.findings(well, none)
     assert verdicts(found) == [HOLDS, CANNOT, CANNOT] and "neither converges" in found[1].why
-    # Mixed precision converges, single does not, and with replacement neither.
+    # Mixed precision converges, but single precision does not, nor either with replacement.
     assert verdicts(precision.findings(well, ill)) == [HOLDS, HOLDS, CANNOT]
-    # As efficient as it may be: well conditioned it must converge.
+    # However efficient a precision is, it must converge in the well-conditioned problem.
     found = precision.findings(ill, ill)
     assert verdicts(found) == [HOLDS, DOES_NOT_HOLD, CANNOT]
     assert "per iteration (diverged)" in found[1].here
@@ -485,7 +487,7 @@ def test_allreduces_are_judged_beyond_the_spread():
 
 
 def test_programs_run_in_turn_with_and_without_weft(tmp_path, monkeypatch):
-    """Stand-ins for the program and for what starts it."""
+    """Stand-ins replace the program and its launcher."""
     started = []
 
     class Job:
@@ -510,7 +512,7 @@ def test_programs_run_in_turn_with_and_without_weft(tmp_path, monkeypatch):
     monkeypatch.setattr(shm_allreduce, "domains", lambda: 1)
     part = shm_allreduce.measured(Bench(tmp_path, 4, mpi="mpich"))
     assert started == [(4, False), (4, True), (3, False), (3, True)] * 2
-    assert verdicts(part.findings)[:2] == [CANNOT, CANNOT]  # of two jobs
+    assert verdicts(part.findings)[:2] == [CANNOT, CANNOT]  # two jobs are too few for an interval
 
 
 def test_one_library_that_fails_leaves_the_others_results(tmp_path, monkeypatch):
@@ -532,7 +534,7 @@ def test_one_library_that_fails_leaves_the_others_results(tmp_path, monkeypatch)
 
 
 def test_a_statement_without_a_run_says_why(tmp_path):
-    """Not the first one: of that there is a run."""
+    """Only the second statement has no run."""
     one, runs = published.named("atmosphere"), [run(blocking=1e3, auto=800.0, **SECTIONS)]
     for failed in ([], ["openmpi: the file was not written"]):
         bench = Bench(

@@ -1,4 +1,5 @@
-"""`weft reproduce`: what is judged beside the benchmark's own judges can come out false, too."""
+"""Tests that findings of `weft reproduce` which are judged without the benchmark's judges can come
+out false."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ TIGHT, WIDE = 0.005, 0.5
 ALL = [HOLDS, DOES_NOT_HOLD, CANNOT]
 
 
-# ---- Measured ---------------------------------------------------------------------------------
+# ---- Measured findings ------------------------------------------------------------------------
 
 
 def job(total_us: float, native_us: float = 100.0, spread: float = TIGHT, wrong: int = 0) -> Job:
@@ -43,7 +44,7 @@ def job(total_us: float, native_us: float = 100.0, spread: float = TIGHT, wrong:
 
 
 def split_trees(few: list[float], many: list[float], **more: float) -> Measured:
-    """Totals by levels: with several cores free, and with one."""
+    """Returns totals by number of levels: with several cores free, and with one."""
     by_ranks = {
         ranks: {levels: job(time, **more) for levels, time in enumerate(times)}
         for ranks, times in ((12, few), (15, many))
@@ -111,7 +112,7 @@ def test_a_library_that_fails_leaves_the_others_trees(tmp_path, monkeypatch):
 def test_jobs_are_bound_and_the_variables_of_intel_mpi_are_judged(
     tmp_path, monkeypatch, flagged_us, verdict
 ):
-    """Stand-ins for the program, and for what starts it."""
+    """Stand-ins replace the program and its launcher."""
     started = []
 
     class Started:
@@ -181,7 +182,7 @@ def test_amounts_of_computation_must_show_all_candidates():
     ],
 )
 def test_threads_gain_nothing_where_all_cores_are_in_use(tmp_path, times, verdict):
-    """Of runs in shared memory those with the most ranks."""
+    """Of the runs in shared memory those with most ranks are judged."""
     here = run("shared memory of this machine", blocking=1e3, **times)
     runs = [here, replace(here, ranks=8), run(blocking=1e3, thread=700.0)]
     bench = Bench(tmp_path, 2, known={"iallreduce-kernel": KernelResult("x", {}, runs)})
@@ -196,7 +197,8 @@ def test_several_collectives_in_flight_are_a_statement_of_their_own(tmp_path):
     alone = run(blocking=1e3, thread=700.0, tcc=900.0)
     known = {"tcc": KernelResult("tcc", {}, [alone, several])}
     part = measured.part(published.named("tcc"), Bench(tmp_path, 2, known=known))
-    assert [len(figure.lines) for figure in part.figures] == [2, 1]  # published beside one alone
+    # a published line with the measured one, and a measured one alone
+    assert [len(figure.lines) for figure in part.figures] == [2, 1]
     found = part.findings
     last = [one for one in found if "in flight the progress" in one.published]
     assert verdicts(last) == [HOLDS]
@@ -221,7 +223,7 @@ def test_rounding_is_judged_by_true_residuals():
     assert part.verdict == DOES_NOT_HOLD and part.why == "So in 1 of 3 precisions."
 
 
-# ---- Simulated and computed -------------------------------------------------------------------
+# ---- Simulated and computed findings ----------------------------------------------------------
 
 
 def placed(ranks: list[int], threads: list[int]) -> Placement:

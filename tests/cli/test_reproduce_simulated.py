@@ -1,4 +1,5 @@
-"""`weft reproduce`: what is simulated and what is computed by the model."""
+"""Tests the findings of `weft reproduce` that are simulated, and those that are computed by the
+model."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ needs_simulator = pytest.mark.skipif(
 )
 
 
-# ---- Simulated --------------------------------------------------------------------------------
+# ---- Simulated findings -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""--reproducible: the same bits in the node's memory, by messages, and with each engine."""
+"""Tests --reproducible: results have the same bits in the node's memory, by messages, and with each
+engine."""
 
 import os
 import subprocess
@@ -11,7 +12,7 @@ pytestmark = pytest.mark.covering
 
 
 def results(mpi: str, *options: str, ranks: int = 3, hosts: str = "") -> list[str]:
-    """A hash of each rank's sums. hosts: nodes of Hydra's, all on this machine."""
+    """Returns a hash of each rank's sums. `hosts`: nodes for Hydra, which are all this machine."""
     library = mpi_libraries.implementation(mpi)
     program = library.program("reductions")
     if not program.exists() or not library.mpiexec.exists():

@@ -1,4 +1,5 @@
-"""The memory of persistent requests: pieces of the communicator's segment, then further ones."""
+"""Tests the memory of persistent requests: parts of the communicator's segment, and then further
+segments."""
 
 import re
 import shutil
@@ -11,8 +12,9 @@ from weft.system import installation
 pytestmark = pytest.mark.covering
 
 PROGRAMS = installation.ROOT / "tests/cli/programs"
-ONLY_HYDRA = pytest.mark.parametrize("mpi", ["mpich"], indirect=True)  # one machine, several nodes
-# More than fit into the segment that a communicator begins with.
+# Hydra treats one machine as several nodes
+ONLY_HYDRA = pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+# This is more requests than fit into a communicator's first segment.
 KEPT = 40
 
 
@@ -28,7 +30,7 @@ def program(mpi, tmp_path_factory):
 
 @pytest.fixture
 def job(mpi, program, environment):
-    """What it said on stderr."""
+    """Returns a function that runs the program and returns its standard error."""
 
     def run(*arguments, ranks=2, front=(), hosts=()):
         weft = ["run", "--engine", "function", "--init-budget", "0"]
@@ -49,7 +51,7 @@ def job(mpi, program, environment):
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
 def test_requests_share_segments(job, tmp_path):
-    """A few requests take no more segments than none; more of them take a few."""
+    """A few requests need no more segments than none, and many requests need a few."""
 
     def segments(kept):
         calls = tmp_path / f"{kept}.calls"
@@ -67,7 +69,7 @@ def test_requests_of_three_ranks_made_anew(job):
 
 @pytest.fixture
 def several_nodes():
-    """One of them has a single rank, and so no memory."""
+    """One of the nodes has a single rank, and therefore no node memory."""
     return {"ranks": 5, "hosts": ["-launcher", "fork", "-hosts", "a:2,b:1,c:2"]}
 
 
@@ -77,7 +79,8 @@ def test_requests_on_several_nodes(several_nodes, job):
 
 
 @ONLY_HYDRA
-# Of the first node its second rank cannot map the segment, of the last the first cannot make it.
+# On the first node the second rank cannot map the segment. On the last node the first rank cannot
+# create it.
 @pytest.mark.parametrize(("rank", "refused"), [(1, "nofile"), (3, "fsize")])
 def test_where_one_node_has_none_all_go_by_messages(several_nodes, job, rank, refused):
     said = job(KEPT, 1, rank, refused, **several_nodes)

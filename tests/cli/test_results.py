@@ -1,4 +1,4 @@
-"""`import weft`: results as columns and pictures, and what help(weft) says."""
+"""Tests `import weft`: results as columns and pictures, and the text of help(weft)."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_a_benchmark_s_samples(tmp_path):
 
 
 def test_what_the_commands_write_is_read(call, tmp_path):
-    """A summary, a record of the advisor and its JSON, of one program."""
+    """The test reads a summary, a record of the advisor and its JSON, all of one program."""
     library = mpi_libraries.implementation("mpich")
     program = [*library.launcher(2), library.program("latency"), "--forms", "blocking"]
     program += ["--bytes", "8", "--collective", "allreduce"]

@@ -1,4 +1,5 @@
-"""`weft run` in front of one program: what it refuses, what it sets, and what it leaves alone."""
+"""Tests `weft run` in front of one program: what it refuses, what it sets, and what it leaves
+unchanged."""
 
 from __future__ import annotations
 
@@ -208,7 +209,7 @@ def test_program_that_holds_its_mpi_library_is_refused(call, compiled, strip):
 
 
 def test_a_tool_linked_into_a_program_is_no_library(call, compiled, linked_to):
-    """A program may define MPI calls of its own in front of a shared library's."""
+    """A program may define MPI calls itself, in front of those of a shared library."""
     library = linked_to("libmpi.so.12").parent / "libmpi.so.12"
     program = compiled("holds_mpi", "-Wl,--no-as-needed", str(library), output="holds-tool")
     result = call("run", "--verbose", "--", program, LD_LIBRARY_PATH=str(library.parent))
@@ -216,12 +217,12 @@ def test_a_tool_linked_into_a_program_is_no_library(call, compiled, linked_to):
     assert result.returncode == 0
 
 
-# Where an ELF file says for which processor it is, and two of them.
+# This is the place of the processor's number in an ELF file, and the numbers of two processors.
 ELF_MACHINE, AARCH64, X86_64 = 18, 183, 62
 
 
 def changed(program, target, change) -> str:
-    """A copy of a program with other bytes."""
+    """Writes a copy of a program with changed bytes, and returns its path."""
     data = bytearray(program.read_bytes())
     change(data)
     target.write_bytes(data)
@@ -251,7 +252,7 @@ def test_musl_program_is_refused(call, compiled, tmp_path):
     reason="this machine's user is not root",
 )
 def test_program_with_capabilities_is_refused_but_for_root(weft, environment):
-    """CAP_NET_RAW, as the attribute of the file that setcap writes."""
+    """The program gets CAP_NET_RAW by the file attribute that setcap writes."""
     program = Path("/tmp") / f"weft-capable-{os.getpid()}"
     shutil.copy("/bin/true", program)
     capability = struct.pack("<5I", 0x02000001, 1 << 13, 0, 0, 0)
@@ -270,7 +271,7 @@ def test_program_with_capabilities_is_refused_but_for_root(weft, environment):
 
 
 def test_what_is_missing_and_what_is_there_is_said(weft, environment, linked_to, tmp_path):
-    """An installation for one ABI only."""
+    """The installation has a library for one ABI only."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "lib/weft").mkdir(parents=True)
     command = shutil.copy(Path(weft).resolve(), tmp_path / "bin/weft")

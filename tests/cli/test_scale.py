@@ -1,8 +1,7 @@
-"""What Weft adds to MPI_Init in system calls of any kind: docs/inside/scale.md.
+"""Tests the number of system calls that Weft adds to MPI_Init (docs/inside/scale.md).
 
-strace tells them all, and marks in them which are made while the MPI library's own MPI_Init runs.
-What is left is Weft's, and what the library does in calls of Weft's.
-"""
+strace lists them, with marks around the MPI library's own MPI_Init. The remaining calls are Weft's,
+and those that the library makes when Weft calls it."""
 
 import os
 import re
@@ -15,18 +14,20 @@ import pytest
 from weft.system import installation
 
 SOURCE = Path(__file__).parent / "programs/init_marks.c"
-# A rank that waits for others yields its core, or asks for messages, as often as they are late.
-# What the C library's heap needs depends on what is free there, and on messages that came early.
+# These system calls are not counted. A waiting rank yields its core, or polls for messages, as long
+# as others are late. Calls of the C library's heap depend on what is free there, and on messages
+# that arrived early.
 NOT_COUNTED = re.compile(
     r"sched_yield|epoll_wait|poll|brk|mmap\(NULL, \d+, \S+, MAP_PRIVATE\|MAP_ANONYMOUS, -1"
 )
 RANKS_OF_A_NODE, MOST_OF_A_NODE = 128, 2000
-# Without trials, and with what is read for them.
+# These options are used without trials, and with the data that trials need.
 OPTIONS = {"no trials": ["--init-budget", "0"], "trials": ["--one-copy", "off"]}
 
 
 def of_weft(calls: list[tuple[str, str]]) -> list[str]:
-    """Those that are Weft's, of (thread, words) in their order, of one process."""
+    """Returns those calls of one process that are Weft's. `calls` has (thread, text) in their
+    order."""
     main = next(thread for thread, words in calls if "/mark/begin" in words)
     found, threads = [], []
     is_within, is_weft = False, True
@@ -39,7 +40,7 @@ def of_weft(calls: list[tuple[str, str]]) -> list[str]:
         elif is_within and is_weft:
             found.append(words)
             threads += re.findall(r"\bclone.*= (\d+)$", words)
-    # A thread without work sleeps soon, if the program does not end before that: then all counts.
+    # An idle thread sleeps soon, unless the program ends before. In that case all its calls count.
     for own in threads:
         words = [text for thread, text in calls if thread == own]
         sleeps = [i for i, text in enumerate(words) if text.startswith("futex(")]
@@ -49,7 +50,8 @@ def of_weft(calls: list[tuple[str, str]]) -> list[str]:
 
 @pytest.fixture
 def calls_of_ranks(mpi, environment, tmp_path):
-    """Of each rank, in the order of their number, most first."""
+    """Returns a function that returns the calls of each rank on a node, with the rank that makes
+    most of them first."""
 
     def compiled(name: str, *flags: str) -> Path:
         library = f"-Wl,-rpath,{mpi.prefix}/lib"
@@ -91,7 +93,7 @@ def calls_of_ranks(mpi, environment, tmp_path):
 @pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_system_calls_of_a_node(calls_of_ranks, options):
-    """One rank of the node does what is done once for all."""
+    """One rank of the node makes the calls that are needed once per node."""
     for ranks in (4, 6):
         first, *others = calls_of_ranks(ranks, *options)
         print(ranks, len(first), *map(len, others))

@@ -1,10 +1,10 @@
-"""`weft schedule --rule`: the selector's own rule as tables."""
+"""Tests `weft schedule --rule`, which prints the selector's rule as tables."""
 
 import pytest
 
 
 def rows(text: str) -> dict[str, list[str]]:
-    """By the first cell of each row: its other cells, of all tables one after the other."""
+    """Returns the further cells of each row by its first cell, from all tables."""
     found: dict[str, list[str]] = {}
     for line in text.splitlines():
         if line.startswith("| ") and "---" not in line:

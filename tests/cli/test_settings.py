@@ -1,4 +1,4 @@
-"""What users see who have written something wrong: one sentence of one rank, in words."""
+"""Tests the messages about wrong settings: one understandable sentence from one rank."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ON_RANK_1 = 'if [ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 1 ]; then export "$0"; 
 
 @pytest.fixture
 def job(mpi, weft, environment, compiled_for, tmp_path):
-    """Runs ranks under Weft: the exit status, and Weft's sentences."""
+    """Runs ranks under Weft. Returns the exit status, and Weft's sentences."""
 
     def run(
         *options: object,

@@ -1,8 +1,7 @@
-"""Collectives on buffers that the ranks see of each other, on private ones, and on both mixed.
+"""Tests collectives on buffers that ranks share, on private ones, and on both mixed.
 
-The program (tests/mpi/shared_buffers.cc) compares with the library's own collectives; that copies
-were really done without is read from Weft's summary.
-"""
+The program (tests/mpi/shared_buffers.cc) compares with the library's own collectives. Weft's
+summary tells that data were really used without a copy."""
 
 import json
 import os
@@ -26,7 +25,7 @@ COLLECTIVES = (
     "Allgather",
     "Alltoall",
 )
-# In place of the kernel module, for memory that others attach (tests/xpmem).
+# This library replaces the kernel module for memory that other ranks attach (tests/xpmem).
 STANDIN = standins.XPMEM
 
 
@@ -34,7 +33,7 @@ def run(mpi, ranks, tmp_path, *, memory="", transport="auto", engine="function")
     options = ["--engine", engine, "--transport", transport, "--blocking"]
     options += ["--shared-heap"] if memory == "heap" else []
     options += ["--xpmem", STANDIN] if memory == "attached" else []
-    options += ["--one-copy", "off"]  # which would do where buffers are not shared
+    options += ["--one-copy", "off"]  # with one copy, buffers need not be shared
     summary = run_shared_buffers(mpi, ranks, tmp_path, *options, memory=memory)
     return {entry["call"]: entry for entry in summary["calls"]}
 
@@ -80,7 +79,8 @@ def test_not_where_memory_is_not_to_be_shared(memory, tmp_path):
 
 
 def run_with_an_odd_rank(tmp_path, odd, *, options=(), memory=""):
-    """Two ranks, of which the second one is started by way of `odd`; without_copy by call."""
+    """Runs two ranks, the second one started by the words of `odd`. Returns by call how often no
+    copy was made."""
     library = mpi_libraries.implementation("mpich")
     program = library.program("shared_buffers")
     if not program.exists() or not library.mpiexec.exists():
@@ -101,13 +101,14 @@ def run_with_an_odd_rank(tmp_path, odd, *, options=(), memory=""):
 
 
 def test_not_where_addresses_are_limited(tmp_path):
-    # Of one rank only: all do without.
+    # If the addresses of one rank are limited, no rank attaches memory.
     limited = ["bash", "-c", 'ulimit -v 60000000; exec "$@"', "-"]
     assert not any(run_with_an_odd_rank(tmp_path, limited).values())
 
 
 def test_where_one_rank_cannot_attach_all(tmp_path):
-    # But one buffer: all the others' input and result is more than that, the root's message is not.
+    # Only one attachment succeeds. Collectives with more buffers use none, while bcast needs the
+    # root's buffer only.
     one = ["env", "XPMEM_STANDIN_ATTACHMENTS=1"]
     calls = run_with_an_odd_rank(tmp_path, one, options=["--xpmem", STANDIN], memory="attached")
     assert not any(calls[f"MPI_{name}"] for name in ("Allreduce", "Iallreduce", "Allreduce_init"))
@@ -134,7 +135,8 @@ def test_a_library_that_is_not_there_is_named():
 
 @pytest.mark.parametrize("refused", ["clone", "nothing"])
 def test_a_persistent_call_needs_no_help_where_there_is_no_thread(refused, tmp_path):
-    """Without a copy others wait for a second step of each, which its caller may be late for."""
+    """Without a copy the others would wait for a second step of each rank, for which its caller may
+    be late."""
     mpi = mpi_libraries.implementation("mpich")
     compiler = mpi.mpiexec.parent / "mpicc"
     program, tool = tmp_path / "late_persistent", tmp_path / "refuse.so"

@@ -1,4 +1,4 @@
-"""`weft sim`: what it answers, its pages, and what it refuses."""
+"""Tests `weft sim`: its answers, its pages, and refused options."""
 
 from __future__ import annotations
 
@@ -38,12 +38,14 @@ def test_a_run_answers_with_its_time():
     assert (found["ranks"], found["cores"]) == (62, 64)
     assert found["thread_cores"] == [31, 63] * 31
     assert found["messages"] == 61 and found["message_bytes"] == 61 << 20
-    assert found["total_us"] > 61 * (1 << 20) / 6700  # a hop copies at least once
+    # each hop of the chain copies the data at least once
+    assert found["total_us"] > 61 * (1 << 20) / 6700
     assert found["events"] > 100
 
 
 def test_without_words_an_example_answers_in_a_sentence():
-    """Two nodes, a quarter of the cores without ranks, computation as long as the collective."""
+    """The example has two nodes, a quarter of the cores without ranks, and as much computation as
+    communication."""
     done = weft("sim", "--json")
     blocking, thread = json.loads(done.stdout)["runs"]
     assert (blocking["engine"], thread["engine"]) == ("blocking", "thread")
@@ -79,7 +81,7 @@ def test_the_sentence_of_runs(totals, says):
 
 
 def test_defaults_agree_with_each_other():
-    """Without a number of ranks every core has one, so that no thread can have one of its own."""
+    """Without --ranks every core has a rank, so that no thread can have a core of its own."""
     for machine in native.names_of_machines():
         done = weft("sim", "--machine", machine, "--collective", "bcast", "--json")
         assert done.returncode == 0, done.stderr
@@ -129,7 +131,8 @@ def test_every_machine_that_comes_along_can_be_simulated():
 def test_messages_between_nodes_go_over_links():
     words = ("--collective", "bcast", "--algorithm", "binomial", "--ranks", 2, "--nodes", 2)
     found = told(*words, "--bytes", 12000000, "--engine", "blocking", "--transport", "mpi")
-    # 12,000 bytes in a microsecond, a latency for each way of the protocol and some overhead.
+    # The time is that of 12,000 bytes per us, a latency for each part of the protocol, and some
+    # overhead.
     assert 1003 < found["total_us"] < 1015
 
 
@@ -140,7 +143,7 @@ def test_several_runs_are_set_side_by_side(tmp_path):
     done = weft("sim", *SCAN, *words)
     assert done.returncode == 0, done.stderr
     assert "thread, numa" in done.stdout and "thread, odd-even" in done.stdout
-    assert done.stdout.count("\nblocking ") == 1  # it has no thread to place
+    assert done.stdout.count("\nblocking ") == 1  # a blocking call has no thread to place
     shown = page.read_text()
     assert shown.count('<section class="card">') == 3 and shown.count("<path d=") >= 3 * 2
     assert len(shown) < 150_000
@@ -240,7 +243,7 @@ def test_auto_goes_by_the_static_rule():
         **by_thread,
         "engine": "auto",
     }
-    # A single exchange goes on alone once it is posted, in other libraries.
+    # With other libraries the single exchange proceeds by itself once it is posted.
     assert "leaves this call to the MPI library" in refusal(*alltoall, "--engine", "auto")
 
 

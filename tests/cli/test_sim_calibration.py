@@ -1,4 +1,5 @@
-"""What --calibrate makes of messages' times, and how measured and simulated times are compared."""
+"""Tests what --calibrate derives from times of messages, and the comparison of measured with
+simulated times."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ LATENCY, OVERHEAD, GAP, EAGER = 20.0, 2.0, 0.5, 16384
 
 
 def way_us(size: int, rate: float, burst: float = 0, peak: float = 0) -> float:
-    """A message's time by the model: a token bucket, and a question before long ones."""
+    """Returns a message's time by the model: a token bucket, and a handshake before long messages.
+    """
     asks = 2 * LATENCY + OVERHEAD if size > EAGER else 0
     fast = min(size, burst / (1 - rate / peak)) if burst else 0
     moving = fast / peak if fast else 0
@@ -36,7 +38,8 @@ def figures(rate: float, burst: float = 0, peak: float = 0, **other) -> calibrat
         "exchange": [[size, way_us(size, rate, burst, peak)] for size in SIZES],
         "core_bytes": 196608,
         "sender_core_us": 1.0,
-        "receiver_core_us": -5.0,  # but for noise, nothing: by RDMA
+        # with RDMA the receiver's core does nothing; noise makes the figure negative
+        "receiver_core_us": -5.0,
     }
     return calibration.parsed(json.dumps(facts | other))
 
@@ -63,7 +66,7 @@ def test_core_time_is_a_messages_less_its_overhead_and_no_longer_than_an_exchang
     found = calibration.network_of(figures(rate=25, **core))
     assert found["send_us_per_kib"] == pytest.approx(0.5)
     assert found["recv_us_per_kib"] == pytest.approx(1.0)
-    # Of an exchange a KiB takes 1024 / 1000 us.
+    # In an exchange each KiB takes 1024 / 1000 us.
     found = calibration.network_of(figures(rate=1000, **core))
     assert found["send_us_per_kib"] == pytest.approx(1.024 / 3, rel=0.01)
     assert found["recv_us_per_kib"] == pytest.approx(2 * 1.024 / 3, rel=0.01)
@@ -75,7 +78,7 @@ def test_what_has_moved_without_a_look_is_the_window():
     left = 3 * (1 << 20) / 25
     found = calibration.network_of(figures(rate=25, left_us=left, unlooked_us=4 * left / 3))
     assert found["window_bytes"] == pytest.approx(1 << 20, rel=0.01)
-    # It moves by itself once both sides agree, but they do so only by looking.
+    # The message moves by itself once both sides have agreed, which needs polling.
     found = calibration.network_of(figures(rate=25, unlooked_us=4 * left / 3))
     assert found["window_bytes"] == calibration.WHOLE
 
@@ -105,7 +108,7 @@ def test_shares_are_counted_apart_for_crowded_cores():
 
 
 class NoLab:
-    """In place of a lab, whose jobs are not run here."""
+    """Replaces a lab. Its jobs are not run."""
 
     def __init__(self, *_, **__) -> None:
         pass
@@ -146,7 +149,8 @@ def test_measured_cases_are_simulated_with_their_computation(monkeypatch):
     monkeypatch.setattr(against, "Lab", NoLab)
     monkeypatch.setattr(against.os, "sched_getaffinity", lambda _: {0, 1})
     machine = json.loads(native.machine_file("skylake48").read_text())
-    assert machine["numa_nodes"] > 1  # more than a node of the lab has cores
+    # the machine has more NUMA nodes than a node of the lab has cores
+    assert machine["numa_nodes"] > 1
     words = {"rate": "200mbit", "burst": "256kb", "delay": "0"}
     cases = [
         against.Case("allreduce", 65536, 1, 2, ("function", "thread")),

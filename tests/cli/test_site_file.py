@@ -1,6 +1,7 @@
-"""The site file, PREFIX/etc/weft.conf: defaults for all users of an installation. The same lines
-hold under `weft run` and where the library is preloaded by hand; a mistake leaves the file out,
-which one rank says."""
+"""Tests the site file, PREFIX/etc/weft.conf, with defaults for all users of an installation.
+
+The same lines are valid under `weft run` and if the library is preloaded by hand. With a mistake
+the whole file is ignored, and one rank says so."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ MISTAKES = {
 
 @pytest.fixture
 def prefix(weft, tmp_path) -> Path:
-    """An installation of the command and the libraries."""
+    """Makes an installation with the command and the libraries."""
     place = tmp_path / "prefix"
     for folder in ("bin", "lib/weft", "etc"):
         (place / folder).mkdir(parents=True)
@@ -130,7 +131,7 @@ def test_what_is_no_file_is_left_out(run, prefix, kind):
 
 @pytest.mark.parametrize("weft_run", [True, False])
 def test_ranks_take_it(mpi, run, prefix, site_file, compiled_for, tmp_path, weft_run):
-    """Under `weft run`, and preloaded by hand."""
+    """The library is loaded by `weft run`, or preloaded by hand."""
     summary = tmp_path / "summary.json"
     file = site_file(f"WEFT_ENGINE = function\nWEFT_SUMMARY = json:{summary}\n")
     library = prefix / f"lib/weft/libweft-{mpi.name}.so"
@@ -149,7 +150,7 @@ def test_ranks_take_it(mpi, run, prefix, site_file, compiled_for, tmp_path, weft
 
 
 def test_a_launcher_hands_it_to_all_ranks(run, mpi, prefix, site_file):
-    """The ranks may lie on nodes where the file is missing."""
+    """The ranks may run on nodes on which the file is missing."""
     site_file("WEFT_ENGINE = function\n")
     job = [prefix / "bin/weft", "run", "--verbose", "--", *mpi.launcher(2), "true"]
     done = run(job, **mpi.environment())

@@ -1,9 +1,8 @@
-"""Split trees under real MPI: levels of a tree are the caller's part, and what comes out is the
-same, whoever carries out what.
+"""Tests split trees with MPI: some levels of a tree are the caller's part, and the results do not
+depend on who carries out which part.
 
-Which messages these are, and that a thread stops before them, is tested without MPI
-(tests/unit/split_tree_test.cc, progress_test.cc).
-"""
+The messages, and that a thread stops before the caller's part, are tested without MPI
+(tests/unit/split_tree_test.cc, progress_test.cc)."""
 
 import os
 import re
@@ -21,8 +20,9 @@ TREES = ("bcast", "reduce", "gather", "scatter", "allreduce")
 TREE_VARIABLES = {f"WEFT_ALGORITHM_{kind.upper()}": "binomial" for kind in TREES}
 
 
-# Three ranks have one level to split off and five have two. Open MPI's ranks leave a core that they
-# share; those of the others keep it, and five on two cores take up to a minute.
+# Three ranks have one level to split off, and five have two. Waiting ranks of Open MPI yield a
+# shared core. Those of the other libraries do not, so that five ranks on two cores take up to a
+# minute.
 CASES = [("mpich", 3, "1"), ("openmpi", 5, "2"), ("intelmpi", 3, "1")]
 LONGER = [("mpich", 5, "2"), ("openmpi", 5, "1"), ("intelmpi", 5, "2")]
 

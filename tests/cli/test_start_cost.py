@@ -1,4 +1,5 @@
-"""What the start of a collective costs: instructions, which no other load changes."""
+"""Tests the cost of starting a collective in instructions, whose number does not depend on the
+machine's load."""
 
 import re
 import shutil
@@ -14,10 +15,10 @@ from weft.system import installation, mpi_libraries
 MPICH = mpi_libraries.implementation("mpich")
 CALLS = (100, 200)
 MOST_INSTRUCTIONS = 1550
-MOST_INLINE = 480  # of a short one in the node's memory, which its caller carries out inline
+MOST_INLINE = 480  # for a short collective in the node's memory that its caller carries out inline
 MOST_RECORDED = 2600
-MOST_AT_A_SITE = 40  # more, where engine auto has settled
-# Where one is, any program may have memory of a device.
+MOST_AT_A_SITE = 40  # additional instructions of a call class about which engine auto has decided
+# If one of these files exists, any program may have memory of a device.
 DEVICE_FILES = [
     Path("/dev", name) for name in ("nvidiactl", "nvidia-uvm", "nvhost-gpu", "dxg", "kfd")
 ]
@@ -44,7 +45,8 @@ def profile(
     engine="function",
     more=(),
 ):
-    """Runs it with rank 0 under callgrind, which counts inside the starts only, or as told."""
+    """Runs the program with rank 0 under callgrind, which counts inside the starts only, or inside
+    another function. Returns the profile."""
     if engine == "advise":
         weft = [installation.weft_command(), "advise", "--directory", file.parent, *option.split()]
     else:
@@ -62,8 +64,10 @@ def profile(
 
 
 def outside_the_library(profile_text):
-    """All instructions but those inside calls from Weft into the MPI library, and inside the poll
-    of the library every 20 us, which comes far more often in valgrind's slow motion."""
+    """Returns the number of Weft's instructions.
+
+    Those inside calls of the MPI library are left out. So is the poll of the library every 20 us,
+    which happens much more often under valgrind, since that is slow."""
     total = int(re.search(r"^totals: (\d+)", profile_text, re.MULTILINE)[1])
     poll = r"weft::Lifecycle::keep_library_going\(\)"
     library_call = r"cob=\S*libmpi\.so\S*\n(?:cfi=.*\n)?cfn=PMPI_\w+"
@@ -83,7 +87,8 @@ needs_valgrind = pytest.mark.skipif(
 
 
 def instructions_of_one_start(program, directory, option, engine):
-    """With the schedule in the cache: the first call is in both runs."""
+    """Returns the instructions of one start whose schedule is cached. The first start is in both
+    runs, and cancels out."""
     few, many = (
         outside_the_library(
             profile(program, calls, directory / f"{calls}.out", option, engine=engine)
@@ -111,7 +116,8 @@ def test_instructions_of_one_start(program, tmp_path, engine, option, most, caps
 
 @needs_valgrind
 def test_instructions_of_one_start_that_the_advisor_records(program, tmp_path, capsys):
-    """A quarter of them find the callers on the stack, a quarter the memory that the call uses."""
+    """A quarter of these instructions find the callers on the stack, and another quarter the memory
+    that the call uses."""
     instructions = instructions_of_one_start(program, tmp_path, "--overhead=0", "advise")
     with capsys.disabled():
         print(f"  weft advise: {instructions:.0f} instructions")
@@ -120,7 +126,7 @@ def test_instructions_of_one_start_that_the_advisor_records(program, tmp_path, c
 
 @needs_valgrind
 def test_instructions_of_one_start_where_ways_are_tried(program, tmp_path, capsys):
-    """Of a call that is neither tried nor looked at, once the site has settled."""
+    """The call class has settled, and this call is neither a trial nor watched."""
     calls, file = 600, tmp_path / "out"
     each_alone = ["--dump-before=MPI_Iallreduce"]
     profile(program, calls, file, "--learn=on", engine="auto", more=each_alone)
@@ -138,7 +144,7 @@ def test_instructions_of_one_start_where_ways_are_tried(program, tmp_path, capsy
 def test_only_a_program_with_a_driver_asks_it_for_memory(
     program, tmp_path, monkeypatch, has_driver
 ):
-    """has_driver: the program has loaded the stand-in for CUDA's (tests/device)."""
+    """`has_driver`: the program has loaded the stand-in for CUDA's driver (tests/device)."""
     if has_driver:
         if not standins.CUDA.exists():
             pytest.skip(f"{standins.CUDA} is not built")
@@ -150,8 +156,8 @@ def test_only_a_program_with_a_driver_asks_it_for_memory(
 @needs_valgrind
 @pytest.mark.parametrize(("doubles", "offered"), [(1, False), (512, False), (16384, True)])
 def test_persistent_calls_stay_in_the_hand_of_the_caller(program, tmp_path, doubles, offered):
-    """They are not among the operations under way. Where others wait for their later steps, whoever
-    advances these may take them over."""
+    """Such calls are not among the operations under way. If others wait for its later steps, a call
+    may be taken over by any thread that advances operations."""
     no_trials = "--init-budget=0"
     counted = profile(program, 20, tmp_path / "out", no_trials, "persistent", doubles)
     assert "weft::SharedMemoryCall::progress" in counted
@@ -169,21 +175,21 @@ def test_waitall_leaves_persistent_calls_in_the_hand_of_the_caller(program, tmp_
 
 @needs_valgrind
 def test_an_initialisation_in_memory_needs_no_collective_of_the_library(program, tmp_path):
-    """Ranks agree in the communicator's memory, where the request's own lies, too. Weft's own
-    communicator of this rank alone has been made in MPI_Init."""
+    """Ranks agree in the communicator's memory, which also contains the request. Weft's own
+    communicator of this rank alone was made in MPI_Init."""
     options = ("--init-budget=0", "persistent", 64 * 1024, "MPI_Allreduce_init")
     counted = profile(program, 1, tmp_path / "out", *options)
     called = set(re.findall(r"^cfn=(?:PMPI_)?(\w+)$", counted, re.MULTILINE))
     assert "Recv_init" in called
     assert "weft::memory_of_request" in counted
-    # MPI_Allreduce is called on one rank, to see whether operator and type fit.
+    # MPI_Allreduce is called on one rank, to check that operator and type fit together.
     assert not called & {"Bcast", "Scan", "Allgather", "Barrier", "Comm_split", "Comm_create"}
     assert not called & {"memfd_create", "ftruncate"}
 
 
 @needs_valgrind
 def test_an_initialisation_does_not_wait_for_the_file_of_plans(program, tmp_path):
-    """It was read in MPI_Init. So short a budget measures nothing, and writes nothing."""
+    """The file was read in MPI_Init. With such a short budget nothing is measured or written."""
     options = ("--init-budget=1us", "persistent", 64 * 1024, "MPI_Allreduce_init")
     counted = profile(program, 1, tmp_path / "out", *options)
     assert "weft::PlanCache::find" in counted

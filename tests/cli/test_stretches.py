@@ -1,4 +1,4 @@
-"""Stretches of recorded collectives as the steps of a replay."""
+"""Tests stretches of recorded collectives, and their steps in a replay."""
 
 import subprocess
 from pathlib import Path
@@ -9,11 +9,11 @@ from weft.advise import sites, store, stretches, verify
 from weft.advise.places import Frame
 from weft.system import mpi_libraries
 
-MS = 1_000_000  # ns
+MS = 1_000_000  # one millisecond in ns
 
 
 def site(number: int, call: str = "MPI_Allreduce", window_us: float = 0.0, **more) -> sites.Site:
-    """Of two ranks, which both have it under this number."""
+    """Returns the site of two ranks, both of which have it under this number."""
     after = sites.Windows(least=[window_us], most=[window_us])
     nothing = sites.Windows(least=[], most=[])
     values = {
@@ -39,7 +39,8 @@ def site(number: int, call: str = "MPI_Allreduce", window_us: float = 0.0, **mor
 
 
 def stored(calls: list[tuple[int, list[tuple[float, float]]]], root: int = 0) -> store.Stored:
-    """calls: of a site, for each rank when it came and left, in milliseconds."""
+    """Returns a record of calls. `calls` has for each the number of its site, and for each rank the
+    times in ms at which it came and left."""
     rows = [
         {"rank": rank, "site": number, "comm": "1", "sequence": sequence, "comm_rank": rank}
         | {"root": root, "arrived_ns": int(came * MS), "left_ns": int(left * MS)}
@@ -98,14 +99,15 @@ def test_the_change_may_start_a_call_earlier():
 
 def test_what_is_non_blocking_already_stays_so():
     one = site(0, "MPI_Iallreduce", between_us=1000, waited_us=500)
-    # Of the three milliseconds between two of them half a one is the record's wait.
+    # Of the three milliseconds between two calls the record spent half a millisecond waiting.
     assert steps(0, stored(THREE), [one])[:5] == [
         *("s 2 0", "c 1000.0", "w 0", "c 1500.0", "s 2 1")
     ]
 
 
 def test_what_is_in_flight_together_has_buffers_of_its_own():
-    """Three non-blocking calls of one kind, each waited for after the next one has begun."""
+    """There are three non-blocking calls of one kind. Each is waited for after the next one has
+    begun."""
     one = site(0, "MPI_Iallreduce", between_us=4000, waited_us=0)
     made = stored([(0, [(ms, ms)] * 2) for ms in (0, 3, 6)])
     plan = stretches.plan(made, stretches.stretches_of(made, [one]), []).splitlines()
@@ -154,7 +156,7 @@ def test_calls_that_cannot_be_replayed_are_no_gap():
 
 
 def test_each_ranks_own_order_is_kept_across_communicators():
-    """A row and a column of a grid: one of the row's ranks comes late."""
+    """The communicators are a row and a column of a grid. One rank of the row arrives late."""
     rows = [("row", 0, 0, 10, 11), ("row", 1, 0, 0, 11), ("column", 0, 0, 11, 12)]
     rows += [("column", 2, 0, 1, 12)]
     row, column = site(0), site(1)
@@ -166,12 +168,12 @@ def test_each_ranks_own_order_is_kept_across_communicators():
     ]
     arrivals[0]["arrived_ns"], arrivals[1]["arrived_ns"] = 10 * MS, 10 * MS
     made = store.Stored(Path("made"), {}, {"arrival": arrivals, "rank": [{"ranks": 3}]}, [])
-    # The column's first rank came first of all, at 1 ms.
+    # The first rank of the column arrived first, at 1 ms.
     assert [call.comm for call in stretches.calls_of(made, [row, column])] == ["row", "column"]
 
 
 def test_after_orders_that_contradict_each_other_each_ranks_own_order_is_kept():
-    """Both ranks of the column make "row" before it, though the column began first of all."""
+    """Both ranks of the column call "row" before it, although the column began first."""
     calls = [
         stretches.Call("a", 0, {0: {"arrived_ns": 1}, 1: {"arrived_ns": 4}}, {}),
         stretches.Call("b", 0, {0: {"arrived_ns": 2}, 1: {"arrived_ns": 3}}, {}),
@@ -191,7 +193,7 @@ def test_orders_that_contradict_each_other_end():
 
 
 def test_calls_are_counted_as_one_rank_makes_them():
-    """Of one place in the program, on two communicators at a time."""
+    """One place in the program calls the collective on two communicators at the same time."""
     one = site(0)
     calls = [
         stretches.Call(comm, n, {rank: {} for rank in ranks}, dict.fromkeys(ranks, one))
@@ -202,7 +204,7 @@ def test_calls_are_counted_as_one_rank_makes_them():
 
 
 def test_a_site_that_is_changed_is_in_some_stretch():
-    """It has few calls, at the end of a long run."""
+    """The changed site has few calls, at the end of a long run."""
     calls = [(0, [(10 * i, 10 * i + 5)] * 2) for i in range(2000)]
     for i in range(1940, 1950):
         calls[i] = (1, calls[i][1])
@@ -244,7 +246,7 @@ def test_the_root_tells_the_bytes_of_a_scatter():
 
 
 def test_calls_beyond_the_sites_that_a_rank_keeps_are_not_replayed():
-    """They are of many kinds, and not the same on all ranks."""
+    """Such calls are of many kinds, and differ between ranks."""
     others = site(0, frames=[Frame("call sites beyond the first 1023", "", 0)])
     assert stretches.calls_of(stored(THREE), [others]) == []
 
@@ -262,13 +264,13 @@ def test_what_was_won_belongs_to_the_sites_of_a_stretch():
     (stretch,) = stretches.stretches_of(made, [first, second])
     library, auto = {(0, 0): 1000.0}, {(0, 0): 900.0, (0, 1): 700.0}
     rows = verify.won([stretch], [first], library, auto)
-    # Of the calls' eight milliseconds six are the first site's.
+    # Of the calls' eight milliseconds six belong to the first site.
     assert rows == [
         (0, 0, sites.FREE, pytest.approx(100 * 6 / 8 / 2)),
         (0, 1, sites.FREE, pytest.approx(100 * 2 / 8 / 2)),
         (0, 0, sites.WITH_CHANGE, 100.0),
     ]
-    # Over two stretches, one of which lost 300.
+    # There are two stretches, one of which lost 300 us.
     library, auto = library | {(1, 0): 600.0}, auto | {(1, 0): 900.0, (1, 1): 900.0}
     rows = verify.won([stretch, stretch], [first], library, auto)
     assert rows[0] == (0, 0, sites.FREE, pytest.approx(-200 * 6 / 8 / 4))
@@ -276,7 +278,8 @@ def test_what_was_won_belongs_to_the_sites_of_a_stretch():
 
 
 def test_what_is_won_at_calls_of_several_sites_is_won_at_each():
-    """Such as the root's and the others' of a gather: each rank has it at its own."""
+    """The root of a gather and the other ranks have different sites. Each rank gains at its own
+    site."""
     at_root = site(0, "MPI_Gather", members={(0, 0)}, bytes=4096.0)
     others = site(1, "MPI_Gather", members={(1, 1)})
     made = stored([(0, [(0, 3)] * 2), (0, [(4, 7)] * 2)])
@@ -289,7 +292,7 @@ def test_what_is_won_at_calls_of_several_sites_is_won_at_each():
 
 @pytest.mark.parametrize("name", [verify.LIBRARY, verify.AUTO])
 def test_the_replay_program_takes_all_steps(tmp_path, name):
-    """On three ranks, the last two of which have a communicator."""
+    """There are three ranks, the last two of which also have a communicator."""
     mpi = mpi_libraries.implementation("mpich")
     calls = [
         f"{call} 64 {i % 2} max" for i, call in enumerate((*stretches.KNOWN, *stretches.ROOTED))
@@ -299,7 +302,8 @@ def test_the_replay_program_takes_all_steps(tmp_path, name):
     lines = ["2", "3 0 1 2", "2 1 2", str(len(calls)), *calls, "1 2"]
     for steps in (blocking, started):
         for rank in range(3):
-            # Calls of the second communicator have odd numbers; waits go with their slots.
+            # Calls of the second communicator have odd numbers. Waits have the numbers of their
+            # slots.
             own = [one for one in steps if rank > 0 or int(one.split()[1]) % 2 == 0]
             lines.append(" ".join([str(1 + len(own)), "c 20.0", *own]))
     plan, written = tmp_path / "plan", tmp_path / "times"
@@ -315,7 +319,8 @@ def test_the_replay_program_takes_all_steps(tmp_path, name):
 
 
 def test_all_jobs_of_a_replay_compute_the_same(tmp_path):
-    """The second job takes the first one's rates, though it could measure others."""
+    """The second job uses the first one's rates of computation, although it could measure others.
+    """
     mpi = mpi_libraries.implementation("mpich")
     plan, written = tmp_path / "plan", tmp_path / "times"
     plan.write_text("1\n2 0 1\n1\nbarrier 8 0 sum\n1 1\n1 c 10000.0\n1 c 10000.0\n")
@@ -336,7 +341,8 @@ def test_all_jobs_of_a_replay_compute_the_same(tmp_path):
     [([100.0] * 9, True), ([*range(0, 900, 100)], False), ([0.001 * i for i in range(9)], True)],
 )
 def test_rounds_go_on_until_a_gain_is_narrow(won_us, narrow):
-    """Ten calls of a run of 10 ms; the middle case lies between 100 and 700 us a call."""
+    """There are ten calls in a run of 10 ms. The middle case has gains between 100 and 700 us per
+    call."""
     one = site(0, gain_high_us=10_000.0)
     rows = [(0, 0, sites.WITH_CHANGE, us) for us in won_us]
     assert verify.is_narrow(rows, [one], 10_000.0) == narrow

@@ -1,9 +1,8 @@
-"""Holds the preloaded libraries against the table of calls and include/weft.h.
+"""Compares the preloaded libraries with the table of calls and include/weft.h.
 
-Why: a call that is exported but not in the table would hide the MPI library's own; one that is in
-the table but not exported, by either of its names, is silently not intercepted; an undefined MPI
-symbol keeps a program that has no MPI library, or another one, from starting.
-"""
+A call that is exported but not in the table would hide the MPI library's own. One that is in the
+table but not exported, by either of its names, would not be intercepted. An undefined MPI symbol
+would keep programs from starting that have no MPI library, or another one."""
 
 import json
 import os
@@ -22,9 +21,9 @@ HEADERS = {
     "openmpi": "openmpi/include/mpi.h",
     "abi": "mpich/include/mpi_abi.h",
 }
-# Those of the C library's that may leave a call of MPI's.
+# These functions of the C library may leave an MPI call without returning from it.
 JUMPS = {"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"}
-# Calls that the table must not lack: every collective in every form, every completion.
+# The table must have these calls: every collective in every form, and every completion.
 MUST_INTERCEPT = re.compile(
     r"MPI_(I(?!nit|nfo|s_|ntercomm)\w*(?:barrier|bcast|gather|scatter|reduce|alltoall|scan)\w*"
     r"|(?:Wait|Test)(?:all|any|some)?|Request_get_status\w*"
@@ -32,7 +31,8 @@ MUST_INTERCEPT = re.compile(
     r"|Reduce_scatter(?:_block)?|Neighbor_\w+)(?:_init)?(?:_c)?)"
 )
 LOOK_UPS = {"dlopen", "dlsym"}
-# MPI 3.0 has removed it. Open MPI's header declares it so that a compiler refuses it.
+# MPI 3.0 has removed this function. Open MPI's header declares it only so that a compiler refuses
+# it.
 REMOVED = {"MPI_Errhandler_create"}
 
 
@@ -44,7 +44,7 @@ def family(request):
 
 
 def nm(library, *options):
-    """(type, name) of the library's dynamic symbols, without the version after @."""
+    """Returns (type, name) of the library's dynamic symbols, without the version behind @."""
     listing = subprocess.run(
         ["nm", "-D", "-P", *options, library], capture_output=True, text=True, check=True
     ).stdout
@@ -119,7 +119,7 @@ def test_table_is_complete(family):
     assert sorted(must - expected_calls(family)) == []
 
 
-# The advisor's own libraries ---------------------------------------------------------------------
+# The advisor's libraries -------------------------------------------------------------------------
 
 THREADS_AND_SIGNALS = {
     *("pthread_create", "pthread_sigmask", "sigprocmask", "sigaction", "sigaltstack", "signal"),
@@ -140,8 +140,8 @@ def test_the_advisor_needs_no_mpi_symbol(family):
 
 
 def test_looking_up_takes_no_lock(family):
-    """A sanitizer's runtime calls dlsym before its own pthread_mutex_lock works, by which some
-    compilers guard the initialisation of statics."""
+    """The runtime of a sanitizer calls dlsym before its own pthread_mutex_lock works. Some
+    compilers guard the initialisation of static variables by a mutex."""
     listing = subprocess.run(
         ["nm", "-C", library(family)], capture_output=True, text=True, check=True
     ).stdout

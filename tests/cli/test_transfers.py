@@ -1,5 +1,5 @@
-"""The application's own messages go on while it computes: rank 0 makes no MPI call until rank 1 has
-received from it and sent to it, which without Weft's thread never happens."""
+"""Tests that the application's own messages progress while it computes. Rank 0 makes no MPI call
+until rank 1 has received from it and sent to it, which never happens without Weft's thread."""
 
 import json
 import os
@@ -12,13 +12,13 @@ from weft.system import installation, mpi_libraries
 pytestmark = pytest.mark.covering
 
 PROGRAMS = installation.ROOT / "tests/cli/programs"
-CALLS = 8  # by which messages are completed, in both directions
-PATIENCE = 60  # seconds that rank 0 waits for what must come
-A_MOMENT = 0.3  # and for what nobody brings
+CALLS = 8  # number of calls that complete messages, in both directions
+PATIENCE = 60  # seconds that rank 0 waits for a message that must arrive
+A_MOMENT = 0.3  # seconds that it waits for a message that does not arrive
 
 
-# Engine auto has a thread that may call MPI over several nodes only, which names of hosts make of
-# this machine under MPICH.
+# Engine auto has a thread that may call MPI only if there are several nodes. With MPICH, host names
+# make several nodes of this machine.
 TWO_NODES = ["-launcher", "fork", "-hosts", "a:1,b:1"]
 JOBS = [("mpich", "thread"), ("openmpi", "thread"), ("intelmpi", "thread"), ("mpich", "auto")]
 
@@ -52,7 +52,7 @@ def built(library, tmp_path_factory):
 
 @pytest.fixture
 def run(job, library, environment, tmp_path):
-    """Runs a job of two ranks under Weft; returns what it said and what became of its transfers."""
+    """Runs a job of two ranks under Weft. Returns its output, and the number of its transfers."""
     engine = job[1]
     nodes = TWO_NODES if engine == "auto" else []
 
@@ -83,14 +83,15 @@ def program(built):
 
 @pytest.mark.parametrize("way", ["plain", "persistent"])
 def test_messages_go_on_while_the_program_computes(run, program, tmp_path, way):
-    """By every completion call."""
+    """Messages are completed by every kind of completion call."""
     said, transfers = run(program, tmp_path / "shared", PATIENCE, way)
     assert said == "helped"
     assert transfers == 2 * CALLS
 
 
 def test_alone_without(run, program, tmp_path):
-    """So that the tests above show something."""
+    """Without Weft's transfers messages do not progress, which shows that the tests above are
+    valid."""
     options = ("--transfers=off",)
     said, transfers = run(program, tmp_path / "shared", A_MOMENT, "plain", options=options)
     assert said == "alone"
@@ -104,24 +105,26 @@ def accesses(built):
 
 @pytest.mark.parametrize("what", ["rget", "file", "partitioned"])
 def test_accesses_and_partitioned_messages(library, run, accesses, tmp_path, what):
-    """Alone, no library goes on with partitioned messages; a one-sided access in memory that ranks
-    share, and a file's, need nobody."""
+    """Without Weft no library progresses partitioned messages. One-sided accesses in shared memory,
+    and accesses to files, progress by themselves."""
     said, transfers = run(accesses, tmp_path / "shared", PATIENCE, what, tmp_path / "written")
     assert said == "helped"
-    is_left_alone = what == "file" and library.family == "openmpi"  # whose list of them has no lock
+    # Open MPI's list of file requests has no lock
+    is_left_alone = what == "file" and library.family == "openmpi"
     assert transfers == (1 if what == "rget" else 0 if is_left_alone else 2)
 
 
 @pytest.mark.parametrize("what", ["put", "get", "accumulate", "get_accumulate", "posted"])
 def test_accesses_without_a_request(run, accesses, tmp_path, what):
-    """Also another rank's, for which the program has opened its window."""
+    """These accesses include those of another rank to which the program has exposed its window."""
     said, transfers = run(accesses, tmp_path / "shared", PATIENCE, what)
     assert said == "helped"
     assert transfers == 1
 
 
 def test_a_window_open_after_a_fence(library, run, accesses, tmp_path):
-    """Open MPI's is not looked after: it may stay open beside accesses to files."""
+    """Weft does not progress this window of Open MPI, since it may stay open beside accesses to
+    files."""
     is_left_alone = library.family == "openmpi"
     seconds = A_MOMENT if is_left_alone else PATIENCE
     said, transfers = run(accesses, tmp_path / "shared", seconds, "fenced")
@@ -131,8 +134,8 @@ def test_a_window_open_after_a_fence(library, run, accesses, tmp_path):
 
 @pytest.mark.parametrize("what", ["get", "posted", "fenced"])
 def test_accesses_alone_without(job, library, run, accesses, tmp_path, what):
-    """Those that need somebody's help under all libraries; after a fence, MPICH's and Intel's.
-    Between nodes MPICH brings forward what others put."""
+    """These accesses need help with all libraries; after a fence with MPICH and Intel MPI. Between
+    nodes MPICH progresses data that other ranks put."""
     options = ("--transfers=off",)
     said, transfers = run(accesses, tmp_path / "shared", A_MOMENT, what, options=options)
     goes_on = what == "fenced" and library.family == "openmpi"
@@ -141,26 +144,28 @@ def test_accesses_alone_without(job, library, run, accesses, tmp_path, what):
 
 
 def test_a_long_access_takes_fewer_looks_than_parts(run, built, tmp_path):
-    """Of 8 KiB each: as many as MPICH moves inside a node when it is asked once."""
+    """A part has 8 KiB, and MPICH moves more than one part inside a node each time it is polled."""
     said, transfers = run(built("own_looks"), tmp_path / "shared")
     assert int(said) < 2 * 1024 // 8
     assert transfers == 5
 
 
-# Of both ranks: messages, and accesses by MPI_Win_fence, locks of one and of all, MPI_Win_post.
+# The count is that of both ranks: messages, and accesses by MPI_Win_fence, locks of one rank and of
+# all, and MPI_Win_post.
 ENDS = 17 + 2 * (1 + 3 + 3 + 2)
 
 
 def test_the_thread_comes_to_rest_however_a_transfer_ends(run, built):
-    """Freed, cancelled, in error, inactive, and by each end of an access; errors reach the
-    program's handler once. Short ones and those with nobody do not wake it."""
+    """Transfers end by being freed, cancelled, erroneous or inactive, and by each end of an access.
+    Errors reach the program's handler once. Short transfers, and those with MPI_PROC_NULL, do not
+    wake the thread."""
     said, transfers = run(built("own_ends"))
     assert said == "right"
     assert transfers == ENDS
 
 
 def test_a_window_that_is_freed_too_early_is_forgotten(run, built):
-    """MPICH says, too, what has not ended."""
+    """MPICH also prints which operations have not ended."""
     said, transfers = run(built("own_ends"), "early")
     assert "right" in said.splitlines()
     assert transfers == ENDS + 2

@@ -1,4 +1,4 @@
-"""`weft try`: where weft run goes, when it is decided, and what is said."""
+"""Tests `weft try`: where it inserts weft run, when a trial is decided, and its output."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_options_that_weft_run_does_not_know_are_refused_before_the_first_run(
 
 
 class Machine:
-    """Runs nothing: each way takes what it is told, and the clock goes on."""
+    """Runs nothing: each way takes the given times, and advances the clock."""
 
     def __init__(
         self, *ways: Iterable[float], summary: bool = True, handled: int = 1, most: int = 12
@@ -93,7 +93,7 @@ class Machine:
         return [self.trial.verdict(way) for way in self.trial.ways[1:]]
 
     def said(self, trial: Trial) -> str:
-        """All that is said of it."""
+        """Returns everything that is printed about the trial."""
         console = Console(width=100, record=True, file=io.StringIO())
         show.result(trial, COMMAND, console)
         return console.export_text()
@@ -130,7 +130,7 @@ def test_rounds_go_forwards_and_backwards():
 
 
 def test_no_round_begins_that_would_end_too_late():
-    """Each takes two seconds."""
+    """Each round takes two seconds."""
     machine = Machine([1.0, 1.3] * 6, [1.3, 1.0] * 6)
     assert machine.measure(seconds=7.5).rounds == 3
 
@@ -142,7 +142,7 @@ def test_without_summaries_the_whole_command_counts():
 
 
 class Noise:
-    """Ratios of equal sides: rounds differ, and some runs are hit by what else the machine does."""
+    """Makes times of equal ways. Rounds differ, and some runs are delayed by other load."""
 
     def __init__(self, seed: int, spread: float) -> None:
         self.draw = random.Random(seed)
@@ -155,7 +155,7 @@ class Noise:
 
 
 def verdicts(spread: float, trials: int, most: int = 12, ways: int = 1, factor: float = 1.0):
-    """How often each verdict comes out, of trials in which one way is decided on, or several."""
+    """Returns the share of each verdict among trials that compare one way, or several."""
     noise, found = Noise(1, spread), Counter()
     for _ in range(trials):
         times = [noise.times(factor), *(noise.times() for _ in range(ways))]
@@ -170,7 +170,7 @@ def verdicts(spread: float, trials: int, most: int = 12, ways: int = 1, factor: 
     ("spread", "most", "ways"), [(0.01, 12, 1), (0.3, 12, 1), (0.3, 24, 1), (0.3, 12, 3)]
 )
 def test_equal_sides_are_called_different_in_few_of_many_trials(spread, most, ways):
-    """The promise is 2.5 %; of 4,000 trials that are drawn half a per cent more may be wrong."""
+    """At most 2.5 % may be wrong. With 4,000 random trials half a per cent more may be measured."""
     found = verdicts(spread, 4000, most, ways)
     assert found.get(FASTER, 0) + found.get(SLOWER, 0) <= rounds.WRONG + 0.005
 
@@ -182,14 +182,14 @@ def test_a_difference_of_a_fifth_is_found_in_nearly_all_trials():
 
 @pytest.mark.parametrize("looks", [7, 12, 24, 100])
 def test_all_looks_together_keep_the_promise(looks):
-    """And hardly less than promised is used."""
+    """The permitted probability of an error is hardly less than used up."""
     level = statistics.level_of_a_look(looks, rounds.WRONG)
     assert statistics.ever_missed(looks, level) <= rounds.WRONG
     assert looks < 24 or statistics.ever_missed(looks, level) > 0.9 * rounds.WRONG
 
 
 def test_a_lead_within_what_nobody_notices_is_not_called_one():
-    """By 1 % and 6 % in turn: the interval lies beside 1, and not beside 1.02."""
+    """The lead is 1 % and 6 % in turn. The interval excludes 1, but not 1.02."""
     machine = Machine([1.01, 1.06] * 6, [1.0] * 12)
     assert machine.measure().gain(machine.trial.ways[1]).low > 1
     assert machine.verdicts() == [UNDECIDED]
@@ -219,7 +219,7 @@ def test_what_to_do_next_is_said(base, handled, sentence):
 
 
 def test_too_few_rounds_are_named_with_the_time_that_enough_take():
-    """A round takes two seconds."""
+    """Each round takes two seconds."""
     machine = Machine([1.0, 1.3] * 6, [1.3, 1.0] * 6)
     trial = machine.measure(seconds=5.0)
     said = "\n".join(show.what_next(trial, COMMAND))
@@ -234,7 +234,8 @@ def test_too_few_rounds_are_named_with_the_time_that_enough_take():
     + [(1, 5.0, "--runs 16 --time-budget 1min"), (600, 1000.0, "--runs 1000 --time-budget 34min")],
 )
 def test_the_command_that_measures_longer_is_the_whole_one(rounds_most, budget_s, more):
-    """With all ways and the place of weft run, and more of both limits than there was."""
+    """The printed command has all ways and the place of weft run, and larger values of both limits.
+    """
     machine = Machine([1.0, 1.3] * 300, [1.3, 1.0] * 300, [1.0, 1.3] * 300, most=rounds_most)
     trial = machine.measure(budget_s)
     trial.ways[1].options, trial.ways[2].options = [], ["--engine", "thread"]
@@ -277,7 +278,7 @@ def test_one_rank_without_a_launcher_is_no_trial(call, mpi):
 
 
 def test_a_script_counts_all_of_its_jobs(call, tmp_path):
-    """Also where the last has one rank."""
+    """The last job has only one rank."""
     mpi = mpi_libraries.implementation("mpich")
     file, program = tmp_path / "tried.json", mpi.program("idle")
     script = f"{shlex.join(map(str, [*mpi.launcher(2), program, 0]))} && {program} 0"
@@ -288,7 +289,7 @@ def test_a_script_counts_all_of_its_jobs(call, tmp_path):
 
 
 def test_the_summary_of_each_job_is_read_once(tmp_path):
-    """Each replaces the one before."""
+    """Each summary replaces the previous one."""
     summaries = rounds.SummaryFile(tmp_path / "summary.json")
     for ranks, seconds in ((4, 1.5), (1, 0.25)):
         summaries.look()
@@ -330,7 +331,7 @@ def test_what_weft_does_for_messages_is_something():
 
 
 def test_the_simplest_of_equal_ways_is_kept():
-    """The second is faster in the median, and not beyond the intervals."""
+    """The second way is faster in the median, but not beyond the intervals."""
     machine = Machine([1.5] * 12, [1.0, 1.05] * 6, [1.0, 1.02] * 6)
     trial = machine.measure()
     trial.ways[2].options += ["--engine", "thread"]
@@ -338,7 +339,7 @@ def test_the_simplest_of_equal_ways_is_kept():
 
 
 def test_a_program_is_tried(call, mpi, tmp_path):
-    """Its output is shown once; its runs are told apart by the engines that they had."""
+    """The program's output is shown once. Its runs are distinguished by their engines."""
     file = tmp_path / "tried.json"
     words = [*mpi.launcher(2), mpi.program("idle"), "0"]
     options = ("--runs", 1, "--with", "", "--with", "--engine function", "--json", file)
@@ -375,7 +376,7 @@ def test_a_command_without_mpi_is_told_so_first(call, tmp_path):
 
 
 def test_rounds_before_a_failure_are_shown(call, tmp_path):
-    """Two, and the first run; the sixth fails."""
+    """The first run and two rounds succeed; the sixth run fails."""
     count = "sleep 0.1; echo >> runs; test $(wc -l < runs) -ne 6 || exit 9"
     done = call("try", "--json", tmp_path / "f", "--", "sh", "-c", f"cd {tmp_path}; {count}")
     assert done.returncode == 9
@@ -395,7 +396,8 @@ time.sleep(60)
 
 
 def test_an_interrupted_launcher_has_time_to_end_its_ranks(tmp_path):
-    """It gets the interrupt with the terminal's others, and takes half a second."""
+    """The launcher gets the interrupt with the other processes of the terminal, and takes half a
+    second."""
     ended = tmp_path / "ended"
     process = subprocess.Popen([sys.executable, "-c", LAUNCHER, str(ended)], stdout=subprocess.PIPE)
     process.stdout.readline()
@@ -429,7 +431,7 @@ def test_a_failure_in_one_way_only_names_that_way(call):
 
 
 def test_each_run_reads_the_input_from_its_beginning(weft, environment, tmp_path):
-    """The program fails where it is given nothing."""
+    """The program fails with an empty input."""
     given = tmp_path / "input"
     given.write_text("some input\n")
     command = [weft, "try", "--runs", "2", "--", "grep", "input"]

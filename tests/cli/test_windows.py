@@ -1,6 +1,6 @@
-"""--windows passive: other ranks access the windows of a rank that computes, under locks of which
-it is not told. Rank 0 makes no MPI call until rank 1 has unlocked, which without Weft's thread
-never happens."""
+"""Tests --windows passive: other ranks access the windows of a rank that computes, under locks of
+which it is not told. Rank 0 makes no MPI call until rank 1 has unlocked, which never happens
+without Weft's thread."""
 
 import json
 import os
@@ -13,11 +13,11 @@ from weft.system import installation, mpi_libraries
 pytestmark = pytest.mark.covering
 
 PROGRAM = installation.ROOT / "tests/cli/programs/own_windows.c"
-PATIENCE = 60  # seconds that rank 0 waits for what must come
-A_MOMENT = 0.3  # and for what nobody brings
-KINDS = 4  # of windows, the last of which needs one node
+PATIENCE = 60  # seconds that rank 0 waits for an access that must come
+A_MOMENT = 0.3  # seconds that it waits for an access that does not come
+KINDS = 4  # kinds of windows, the last of which needs a single node
 PASSIVE = ("--windows=passive",)
-# Names of hosts make two nodes of this machine under MPICH.
+# With MPICH, host names make two nodes of this machine.
 TWO_NODES = ["-launcher", "fork", "-hosts", "a:1,b:1"]
 JOBS = [
     ("mpich", "auto", 1),
@@ -29,7 +29,7 @@ JOBS = [
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """The program, built for a library or for another one of its ABI."""
+    """Returns the program, compiled for a library or for another one of its ABI."""
     place = tmp_path_factory.mktemp("windows")
 
     def build(library):
@@ -45,7 +45,7 @@ def built(tmp_path_factory):
 
 @pytest.fixture
 def run(built, environment, tmp_path):
-    """Runs a job under Weft; returns what it printed, its messages, and its summary."""
+    """Runs a job under Weft. Returns its output, its messages, and its summary."""
 
     def run(mpi, engine, what, options, nodes=1, ranks=2, seconds=PATIENCE):
         library = mpi_libraries.implementation(mpi)
@@ -80,7 +80,8 @@ def test_a_rank_that_computes_answers(run, mpi, engine, nodes):
 
 
 def test_alone_without(run):
-    """So that the test above shows something."""
+    """Without --windows passive the access does not progress, which shows that the test above is
+    valid."""
     said, _, summary = run("mpich", "thread", "answers", (), seconds=A_MOMENT)
     assert said == "alone"
     assert summary["windows"] == 0
@@ -88,14 +89,15 @@ def test_alone_without(run):
 
 @pytest.mark.parametrize(("mpi", "engine", "nodes"), JOBS)
 def test_accesses_are_right_by_every_synchronisation(run, mpi, engine, nodes):
-    """Of all calls, in windows of all kinds."""
+    """All calls are tested, in windows of all kinds."""
     said, _, _ = run(mpi, engine, "values", PASSIVE, nodes)
     assert said == "right"
 
 
 @pytest.mark.parametrize("mpi", ["mpich", "intelmpi"])
 def test_windows_end(run, mpi):
-    """In any order, or never, of which UCX warns; those that nobody locks are not looked after."""
+    """Windows are freed in any order, or never, of which UCX warns. Weft does not progress windows
+    that cannot be locked."""
     said, _, summary = run(mpi, "thread", "ends", PASSIVE)
     assert said.splitlines()[0] == "right"
     assert summary["windows"] == 2 * (3 + 1)

@@ -1,4 +1,4 @@
-"""What users see of what is not there, and of words that only the file of plans has."""
+"""Tests messages about names that do not exist, and about names that only the file of plans has."""
 
 from __future__ import annotations
 

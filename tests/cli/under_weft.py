@@ -12,7 +12,7 @@ from weft.system import installation, mpi_libraries
 
 
 def library_at_hand(mpi: str) -> mpi_libraries.Implementation:
-    """Skips the test where the library is not there."""
+    """Returns the library. Skips the test if it is not installed."""
     library = mpi_libraries.implementation(mpi)
     if not library.mpiexec.exists():
         pytest.skip(f"needs {mpi_libraries.make_target(mpi)}")
@@ -26,7 +26,7 @@ def printed_under_weft(
     command: Sequence,
     limit_s: int,
 ) -> str:
-    """What the program prints, which must end well. options: of weft run."""
+    """Returns the output of the program, which must succeed. `options` are those of weft run."""
     weft = [installation.weft_command(), "run", *options, "--"]
     done = subprocess.run(
         [str(word) for word in [*library.launcher(ranks), *weft, *command]],

@@ -1,7 +1,7 @@
-"""What the pages show: their fenced blocks, headings, links and inline code, with line numbers.
+"""Reads the pages of the documentation: their code blocks, headings, links and inline code, with
+line numbers.
 
-Why here and not a Markdown library: the tests need the lines of the source, and the few forms that
-these pages use.
+No Markdown library is used, since the tests need line numbers, and the pages use only a few forms.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Block:
     line: int
     language: str
     lines: list[str] = field(default_factory=list)
-    not_run: str = ""  # why not
-    differs: str = ""  # why the output is not the same each time
+    not_run: str = ""  # why the commands are not run; empty if they are
+    differs: str = ""  # why the output differs each time; empty if it does not
 
     @property
     def name(self) -> str:
@@ -39,7 +39,7 @@ class Block:
 
     @property
     def steps(self) -> list[tuple[str, str]]:
-        """Each command of a console block with the output shown below it."""
+        """Returns each command of a console block with the output shown below it."""
         if self.language == "python":
             program = "\n".join(self.lines)
             return [(f"python - <<'END'\n{program}\nEND", "")]
@@ -61,7 +61,7 @@ class Page:
 
     @cached_property
     def parsed(self) -> tuple[list[Block], list[tuple[int, str]]]:
-        """The blocks, and the lines outside of them with their numbers."""
+        """Returns the blocks, and the lines outside of them with their numbers."""
         blocks: list[Block] = []
         prose: list[tuple[int, str]] = []
         block, fence, remark = None, "", {}
@@ -84,7 +84,7 @@ class Page:
                 )
                 remark = {}
             else:
-                if line.strip():  # a remark holds for the block right below it
+                if line.strip():  # a remark only applies to the block directly below it
                     remark = dict(COMMENT.findall(line))
                 prose.append((number, line))
         assert block is None, f"{self.path}: a block does not end"
@@ -113,7 +113,7 @@ class Page:
 
 
 def slug(title: str) -> str:
-    """A heading's anchor, as GitHub and the site make it."""
+    """Returns the anchor of a heading, as GitHub and the site make it."""
     words = re.sub(r"[^\w\- ]", "", title.replace("`", "").lower())
     return words.strip().replace(" ", "-")
 

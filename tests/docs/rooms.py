@@ -1,7 +1,8 @@
-"""The sources as units, folders and rooms: who includes whom, and where functions are defined.
+"""Reads the sources as units and folders: which unit includes which, and where functions are
+defined.
 
-A unit is a header with the source of its name. Generated files count for the folder above theirs.
-"""
+A unit is a header with the source of its name. Generated files count as part of the folder above
+theirs."""
 
 import re
 from pathlib import Path
@@ -14,7 +15,8 @@ MOST_IN_A_CIRCLE = 2
 
 
 def rooms_below(folder: str) -> dict[str, set[str]]:
-    """Which rooms each room below a folder uses, as the tables name them; "" is the folder."""
+    """Returns the folders that each folder may use according to the tables. The empty name is the
+    parent folder."""
     rows = re.findall(rf"^\| `{folder}/([\w/]*)` \|.*\| ([^|]+) \|$", TABLES, re.MULTILINE)
     return {room.rstrip("/"): named(text) for room, text in rows}
 
@@ -24,7 +26,7 @@ def named(text: str) -> set[str]:
 
 
 def may_use(room: str, rooms: dict[str, set[str]]) -> set[str]:
-    """What the table names for it, and what these may use."""
+    """Returns the folders that the table names for a folder, and those that these may use."""
     found, more = set(), set(rooms[room])
     while more:
         one = more.pop()
@@ -44,7 +46,7 @@ def includes(path: Path, sources: Path) -> list[str]:
 
 
 def units(sources: Path) -> dict[str, set[str]]:
-    """Which units each unit includes."""
+    """Returns the units that each unit includes."""
     found: dict[str, set[str]] = {}
     for path in files(sources):
         unit = str(path.relative_to(sources).with_suffix(""))
@@ -54,7 +56,7 @@ def units(sources: Path) -> dict[str, set[str]]:
 
 
 def circles(graph: dict[str, set[str]]) -> list[set[str]]:
-    """Units that reach each other, where there is more than one (after Tarjan)."""
+    """Returns the sets of several units that all reach each other (Tarjan's algorithm)."""
     index: dict[str, int] = {}
     lowest: dict[str, int] = {}
     stack: list[str] = []
@@ -86,7 +88,7 @@ def folder_of(unit: str) -> str:
 
 
 def wrong_circles(sources: Path) -> list[list[str]]:
-    """Those across folders, and those of too many units."""
+    """Returns the circles that span several folders, and those with too many units."""
     return [
         sorted(circle)
         for circle in circles(units(sources))
@@ -94,7 +96,7 @@ def wrong_circles(sources: Path) -> list[list[str]]:
     ]
 
 
-# Where functions are defined ------------------------------------------------------------------
+# Places of function definitions ---------------------------------------------------------------
 
 NO_FUNCTION = r"namespace|using|template|alignas|static_assert|#|//|\s"
 FUNCTION = re.compile(rf"^(?!{NO_FUNCTION})[\w:<>,&*~\[\] ]*?((?:\w+::)*~?\w+)\(", re.MULTILINE)
@@ -108,7 +110,8 @@ def outside_unnamed_namespaces(text: str) -> str:
 
 
 def at_namespace_scope(text: str) -> str:
-    """Without the bodies of classes and functions, which clang-format ends in the first column."""
+    """Returns the text without the bodies of classes and functions, which clang-format ends in the
+    first column."""
     return re.sub(r"\{\n(?: .*\n|\n|#.*\n|public:.*\n)*\};?\n", ";\n", text)
 
 
@@ -117,7 +120,7 @@ def functions_declared_in(header: str) -> set[str]:
 
 
 def functions_defined_in(source: str) -> set[str]:
-    """With the names of their classes: Class::function."""
+    """Returns the names of functions, with their classes: Class::function."""
     names = set()
     text = outside_unnamed_namespaces(source)
     for match in FUNCTION.finditer(text):
@@ -128,7 +131,8 @@ def functions_defined_in(source: str) -> set[str]:
 
 
 def belongs(source: Path, header: Path) -> bool:
-    """A long unit's source may be in parts: learner.cc, learner_trials.cc."""
+    """Returns whether a source belongs to a header. A long unit may have several sources, such as
+    learner.cc and learner_trials.cc."""
     same_folder = source.parent == header.parent
     return same_folder and (source.stem == header.stem or source.stem.startswith(f"{header.stem}_"))
 
@@ -140,7 +144,7 @@ def written_by_hand(sources: Path, suffix: str) -> list[Path]:
 
 
 def misplaced_definitions(sources: Path) -> list[str]:
-    """Functions that a header declares, of a class or not, and another unit defines."""
+    """Returns the functions that a header declares and another unit defines."""
     headers: dict[str, set[Path]] = {}
     for path in written_by_hand(sources, ".h"):
         text = path.read_text()

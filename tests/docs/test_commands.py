@@ -1,8 +1,7 @@
-"""The commands that README and docs show do what they say.
+"""Tests that the commands in the README and in docs do what these say.
 
-Each page's blocks are run in their order, in one temporary directory with the guide's `app.c`,
-under the built Weft and the embedded MPICH. A block that is not run says why, in a comment above.
-"""
+The blocks of each page are run in their order, in a temporary folder with the guide's `app.c`, with
+the built Weft and the embedded MPICH. A comment above a block says why it is not run."""
 
 from __future__ import annotations
 
@@ -52,7 +51,8 @@ def lab_problem() -> str:
 
 @pytest.fixture
 def environment(tmp_path) -> dict[str, str]:
-    """What a user has who followed the guide, PATH from its own line, and a home of their own."""
+    """Returns the environment of a user who followed the guide: PATH from the guide's own line, and
+    a new home."""
     lines = [line for block in Page(GUIDE).blocks for line in block.lines]
     (path,) = (line[len(EXPORT) :] for line in lines if line.startswith(EXPORT))
     kept = {
@@ -66,10 +66,9 @@ def environment(tmp_path) -> dict[str, str]:
 
 @pytest.fixture
 def workplace(tmp_path, environment) -> Path:
-    """A directory with the guide's program, compiled, and the folders that pages name.
+    """Returns a folder with the guide's program, compiled, and with the folders that pages name.
 
-    It computes a tenth of what the guide has it compute: it runs some thirty times.
-    """
+    The program computes a tenth of the guide's amount, since it runs about thirty times."""
     (source,) = (b for b in Page(GUIDE).blocks if b.language == "c")
     program = "\n".join(source.lines)
     assert COMPUTES in program
@@ -82,7 +81,7 @@ def workplace(tmp_path, environment) -> Path:
 
 
 def shape(output: str) -> str:
-    """What stays the same where figures differ, and with them the units that fit."""
+    """Returns the output without its figures, and without units of time that depend on them."""
     figures = re.sub(r"-?\d+(\.\d+)?", "0", output)
     units = re.sub(r"\b0 (µs|ms|s)\b", "0 s", figures)
     return re.sub(r"\s+", " ", units).strip()
@@ -133,7 +132,7 @@ def test_every_block_says_what_it_is(page):
 
 
 def test_commands_do_not_hide_in_indented_blocks():
-    """Two lines of the README are looked at by others and stay as they are."""
+    """Two lines of the README are checked by other programs and must stay."""
     starts = re.compile(r"^    (\$ |weft |mpiexec |pip |\.venv|make (?!demo |test ))")
     found = [
         f"{page_name(page)}:{number}: {line}"
@@ -151,7 +150,7 @@ def test_the_program_of_the_guide_is_compiled_without_warnings(workplace, enviro
 
 
 def test_a_wrong_command_is_noticed(workplace, environment):
-    """The check itself: a failing command, and an output that is not what is shown."""
+    """The check must notice a failing command, and an output that differs from the shown one."""
     block = Block(GUIDE, 1, "console", ["$ true"])
     with pytest.raises(AssertionError):
         run_step(block, "weft run --no-such-option -- true", "", workplace, environment)

@@ -1,6 +1,6 @@
-"""Each kernel has a page, which shows the change from blocking to overlapped, how to run it, and
-where and when its figures were measured; a kernel's file is short enough to be read.
-"""
+"""Tests that each kernel has a page, which shows the change from blocking to overlapped, how to run
+it, and where and when its figures were measured. Also tests that a kernel's file is short enough to
+be read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from pages import ROOT
 
 SOURCES = sorted((ROOT / "kernels").glob("*.cc"))
-OF_GPUS = "gpu_"  # docs/gpu.md is theirs
+OF_GPUS = "gpu_"  # docs/gpu.md is the page of programs with this prefix
 NAMES = [path.stem for path in SOURCES if not path.name.startswith(OF_GPUS)]
 
 

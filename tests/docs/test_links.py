@@ -1,4 +1,5 @@
-"""Links between pages lead somewhere, and figures in the README are those of their page."""
+"""Tests that links between pages are valid, and that figures in the README agree with those of
+their page."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def test_links_lead_somewhere(page):
 
 
 def test_files_named_in_pages_exist():
-    """Paths of the repository in inline code: what was renamed must be renamed here too."""
+    """Paths of the repository in inline code must exist."""
     named = re.compile(
         r"`((?:src|tools|tests|python|bench|kernels|include|api|cmake|packaging|docs)/[\w./-]+)`"
     )
@@ -46,7 +47,7 @@ def test_every_page_is_in_the_site():
 
 
 def test_no_figure_in_the_readme_without_its_machine():
-    """A time or a share says nothing without the machine it was measured on."""
+    """A time or a share is meaningless without the machine on which it was measured."""
     page = PAGES[0]
     assert page_name(page) == "README.md"
     outside = "\n".join(line for _, line in page.prose)

@@ -1,4 +1,5 @@
-"""Options and variables that README and docs name exist, by the program's own --help."""
+"""Tests that options and variables in the README and in docs exist, according to the programs' own
+--help."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ COMMANDS = (
     "reproduce",
     "schedule",
 )
-# Options of other programs, by the program that a page names with them.
+# These are options of other programs, by the program with which a page names them.
 OTHERS = {
     **dict.fromkeys(("--mca", "--with-ft"), "mpiexec of Open MPI"),
     "--output-on-failure": "ctest",
@@ -43,7 +44,7 @@ OTHERS = {
     ),
     **dict.fromkeys(("--recipe", "--channel"), "rattler-build's"),
 }
-# The tools that pages speak of.
+# Pages mention these tools.
 TOOLS = ("compare-kernels", "device-check", "generate_scaling.py", "mpi-testsuite")
 TOOLS += ("performance-checks", "real-programs")
 PAGES = all_pages()
@@ -58,7 +59,7 @@ def help_of(*command: object) -> str:
 
 
 def usage_of(program: object) -> str:
-    """The measuring programs answer any unknown option with their usage."""
+    """Returns the usage of a measuring program, which it prints for any unknown option."""
     done = subprocess.run([str(program), "--help"], capture_output=True, text=True, timeout=60)
     assert "--bytes" in done.stderr, done.stderr
     return done.stderr
@@ -84,7 +85,7 @@ def known(weft_helps) -> set[str]:
 
 
 def options_of_kernels() -> str:
-    """By their sources, since not every build has all of them."""
+    """Returns the options of kernels from their sources, since not every build has all kernels."""
     sources = "".join(path.read_text() for path in (ROOT / "kernels").glob("*.[ch]*"))
     return " ".join(f"--{name}" for name in re.findall(r'options(?:\.|->)\w+\("([\w-]+)"', sources))
 
@@ -99,7 +100,8 @@ def test_options_named_exist(page, known):
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_options_of_weft_commands_are_theirs(page, weft_helps):
-    """`weft lab run --nodes 4 -- weft run --engine tcc`: each option belongs to its command."""
+    """In `weft lab run --nodes 4 -- weft run --engine tcc` each option must be one of its command.
+    """
     code = [line for block in page.blocks for line in block.lines]
     code += [part for _, line in page.prose for part in re.findall(r"`([^`]+)`", line)]
     for text in code:
@@ -107,13 +109,14 @@ def test_options_of_weft_commands_are_theirs(page, weft_helps):
             if name not in weft_helps:
                 continue
             theirs = set(OPTION.findall(weft_helps[name]))
-            words = re.sub(r"'[^']*'", "", words)  # what is quoted is handed on
+            words = re.sub(r"'[^']*'", "", words)  # quoted text is passed on to another command
             wrong = [option for option in OPTION.findall(words) if option not in theirs]
             assert not wrong, f"{page_name(page)}: weft {name} has no {wrong}: {text}"
 
 
 def test_variables_named_exist():
-    """Something reads each variable that a page names; `WEFT_ALGORITHM_K` stands for one a kind."""
+    """Some source must read each variable that a page names. `WEFT_ALGORITHM_K` stands for the
+    variables of all kinds."""
     trees = {
         "src": "*.cc",
         "python/weft": "*.py",
@@ -132,7 +135,7 @@ def test_variables_named_exist():
 
 @pytest.mark.parametrize("option", ["engine", "placement", "backoff"])
 def test_tables_of_values_have_all_that_there_are(option):
-    """The refusal of a wrong value lists the right ones."""
+    """The error message for a wrong value lists the right ones."""
     weft = [str(installation.weft_command()), "run", f"--{option}", "no-such", "--", "true"]
     said = subprocess.run(weft, capture_output=True, text=True, timeout=60).stderr
     _, found, values = said.partition("choose one of ")

@@ -1,4 +1,5 @@
-"""The table of the Python package's folders in docs/ARCHITECTURE.md: who may import whom."""
+"""Tests the table of the Python package's folders in docs/ARCHITECTURE.md, which says which folder
+may import which."""
 
 import ast
 from pathlib import Path
@@ -13,7 +14,8 @@ ROOMS = rooms.rooms_below("python/weft")
 
 
 def modules(package: Path) -> dict[str, Path]:
-    """By the names of import statements; that of a folder is its __init__.py."""
+    """Returns the files of modules by their import names. The file of a package is its __init__.py.
+    """
     return {
         ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(
             ".__init__"
@@ -23,7 +25,7 @@ def modules(package: Path) -> dict[str, Path]:
 
 
 def imports(path: Path, known: dict[str, Path]) -> set[str]:
-    """The package's modules that a module imports, also within functions."""
+    """Returns the modules of the package that a module imports, including imports in functions."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -45,7 +47,8 @@ def room_of(module: str, package: Path) -> str:
 
 
 def against_the_order(package: Path, room: str) -> list[str]:
-    """All may import the package itself, which is its version."""
+    """Returns imports that the table does not allow. All modules may import the package itself, for
+    its version."""
     allowed = {room, *rooms.may_use(room, ROOMS)}
     return [
         f"{module} imports {other}"

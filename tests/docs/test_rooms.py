@@ -1,4 +1,5 @@
-"""The table of rooms in docs/ARCHITECTURE.md: whose headers each folder of src/ may include."""
+"""Tests the table of folders in docs/ARCHITECTURE.md, which says whose headers each folder of src/
+may include."""
 
 from pathlib import Path
 
@@ -12,7 +13,8 @@ ROOMS = rooms.rooms_below("src")
 
 
 def room_of(path: str) -> str:
-    """A folder inside another may be a room of its own, like those of src/runtime."""
+    """Returns the folder in the table to which a path belongs. A folder inside another may have its
+    own row, as those of src/runtime do."""
     parts = path.split("/")
     inner = "/".join(parts[:2])
     return inner if len(parts) > 2 and inner in ROOMS else parts[0]

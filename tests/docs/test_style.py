@@ -1,4 +1,4 @@
-"""Rules of docs/inside/style.md that a test can hold."""
+"""Tests the rules of docs/inside/style.md that can be checked automatically."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SOURCES = sorted(
 
 
 def beginnings(lines: list[str]) -> list[tuple[int, str]]:
-    """The first line of each comment that has lines of its own, with its number."""
+    """Returns the first line of each comment that has lines of its own, with its number."""
     found, inside = [], False
     for number, line in enumerate(lines, 1):
         text = re.match(r"\s*// ?(.*)", line)

@@ -1,4 +1,5 @@
-"""What the tests of faults share: the MPI libraries, and PMPI tools compiled for them."""
+"""Fixtures for the tests of faults: the MPI libraries, and PMPI tools that are compiled for them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def mpi(request) -> str:
 @pytest.fixture(scope="session")
 def tool():
     """Compiles a PMPI tool of programs/ for an MPI library."""
-    # Some jobs run as somebody else, to whom each session of pytest closes its own directory.
+    # Some jobs run as another user, who cannot read the private directory of a pytest session.
     directory = Path(tempfile.mkdtemp(prefix="weft-faults-tools-"))
     directory.chmod(0o755)
 

@@ -1,8 +1,8 @@
-"""One job of the program `faults`, enclosed, with or without Weft, and what it left behind.
+"""Runs a job of the program `faults` in isolation, with or without Weft, and finds what it leaves
+behind.
 
-README.md has the table of rows. Each job runs in namespaces of its own where that is permitted (as
-root), so that what is left in /dev/shm and of System V is this job's; every job has a hard limit.
-"""
+README.md has the table of rows. If permitted (as root), each job runs in its own namespaces, so
+that files in /dev/shm and System V segments are this job's. Every job has a hard time limit."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from weft.system import installation, mpi_libraries
 HERE = Path(__file__).parent
 MPIS = ("mpich", "openmpi")
 ENGINES = ("auto", "function", "thread", "tcc", "assist", "agent")
-# The threads of all ranks on one core have an agent.
+# Engine agent needs the threads of all ranks on one core.
 OPTIONS = {"agent": ["--placement", "list:" + ",".join([str(min(os.sched_getaffinity(0)))] * 8)]}
 LIMIT_S = 60
-HUNG = (3, 124, 137)  # statuses of jobs that have met their limit
-# What the MPI libraries themselves leave when their processes are killed: files in /dev/shm, and
-# UCX's System V segments, of which Weft makes none (test_limits.py).
+HUNG = (3, 124, 137)  # exit statuses of jobs that exceeded their time limit
+# MPI libraries leave these when their processes are killed: files in /dev/shm, and System V
+# segments of UCX. Weft makes none of them (test_limits.py).
 OF_THE_LIBRARY = re.compile(r"mpich|vader|sm_segment|ucx|Intel_MPI|shm_(segment|pool)|psm|^sysv")
 CAN_ENCLOSE = (
     subprocess.run(["unshare", "--mount", "--ipc", "true"], capture_output=True).returncode == 0
 )
 
 
-# What is on it afterwards is printed.
+# This script runs a command with a full disk, and prints the files that are on the disk afterwards.
 FULL_DISK = """
 mount -t tmpfs -o size=8k tmpfs "$0" && head -c 8192 /dev/zero >"$0/all" || exit 1
 "$@"
@@ -66,22 +66,23 @@ class Done:
 
 @dataclass
 class Job:
-    """One job. engine None: without Weft, natively; "advise": under the advisor instead."""
+    """One job. Without an engine (None) it runs without Weft; with "advise" it runs under the
+    advisor instead."""
 
     mpi: str
     cases: list[str]
     engine: str | None = None
     ranks: int = 2
-    options: list[str] = field(default_factory=list)  # of weft run
+    options: list[str] = field(default_factory=list)  # options of weft run
     variables: dict[str, str] = field(default_factory=dict)
-    tools: list[Path] = field(default_factory=list)  # preloaded behind Weft
+    tools: list[Path] = field(default_factory=list)  # libraries that are preloaded behind Weft
     limit_s: int = LIMIT_S
     shm_size: str = "50%"
     as_somebody: bool = False
-    limits: str = ""  # of each rank, in the words of ulimit
-    program: list[str | Path] | None = None  # in place of `faults`
-    weft: list[str] | None = None  # in place of `run` and its options
-    full_disk: Path | None = None  # a directory that is to be one
+    limits: str = ""  # limits of each rank, as options of ulimit
+    program: list[str | Path] | None = None  # program that replaces `faults`
+    weft: list[str] | None = None  # subcommand of weft with its options, in place of `run`
+    full_disk: Path | None = None  # directory on which a full disk is mounted
     launcher_options: list[str] = field(default_factory=list)
 
     def __post_init__(self):
@@ -89,7 +90,8 @@ class Job:
         if not self.library.program("faults").exists():
             pytest.skip(f"needs {mpi_libraries.make_target(self.mpi)}")
         self.run = uuid.uuid4().hex
-        # Somebody of this job's alone, whose processes nobody else's are counted with.
+        # This user runs only this job, so that other jobs' processes do not count against its
+        # limit.
         self.somebody = str(10000 + int(self.run[:4], 16) % 50000)
         self.directory = Path(tempfile.mkdtemp(prefix="weft-faults-"))
         self.directory.chmod(0o777)
@@ -100,7 +102,7 @@ class Job:
         if self.full_disk:
             words += ["sh", "-c", FULL_DISK, self.full_disk]
         words += [HERE / "enclosed.sh", self.run, self.report, self.shm_size]
-        if self.as_somebody and os.geteuid() == 0:  # whom RLIMIT_NPROC does not bind
+        if self.as_somebody and os.geteuid() == 0:  # RLIMIT_NPROC does not apply to root
             words += ["setpriv", "--reuid", self.somebody, "--regid", self.somebody]
             words += ["--clear-groups"]
         words += ["timeout", "-k", 2, self.limit_s, self.library.mpiexec, "-n", self.ranks]
@@ -132,7 +134,7 @@ class Job:
             **self.library.environment(),
             "HOME": str(self.directory),
             "XDG_CACHE_HOME": str(self.directory),
-            # Open MPI's /tmp/ompi.PID of a killed job stays, and may be another user's.
+            # Open MPI leaves /tmp/ompi.PID of a killed job, which may belong to another user.
             "TMPDIR": str(self.directory),
             "OMPI_MCA_op": "^avx",
             "OMPI_MCA_mpi_yield_when_idle": "1",
@@ -160,13 +162,13 @@ class Job:
         lines = [line for line in lines if line != "enclosed"]
         left = [line for line in lines if not OF_THE_LIBRARY.search(line)]
         of_library = [line for line in lines if OF_THE_LIBRARY.search(line)]
-        if not enclosed:  # /dev/shm is everybody's
+        if not enclosed:  # all jobs share /dev/shm
             left = [line for line in left if line.startswith("process") or "weft" in line]
             of_library = []
         return Done(process.returncode, out, err, left, of_library)
 
     def done(self) -> Done:
-        """Runs it to its end; nothing may be left of it, and it may not have hung."""
+        """Runs the job to its end. It must not hang, and must leave nothing behind."""
         done = self.finish(self.start())
         assert done.left == []
         assert done.status not in HUNG, f"hangs: {done.text}"
@@ -178,7 +180,8 @@ class Job:
         return done
 
     def started(self) -> tuple[subprocess.Popen, dict[int, int]]:
-        """Starts it and waits until each rank has said which process it is."""
+        """Starts the job, and waits until each rank has printed its process id. Returns the process
+        and the ids by rank."""
         process, pids = self.start(), {}
         while len(pids) < self.ranks:
             assert process.poll() is None, process.communicate()
@@ -190,7 +193,7 @@ class Job:
 
 @functools.cache
 def natively(mpi: str, case: str, ranks: int = 2) -> Done:
-    """What a case does without Weft: one job for all tests that compare with it."""
+    """Returns the result of a case without Weft. All tests that compare with it share one job."""
     return Job(mpi, [case], ranks=ranks).done()
 
 
@@ -200,7 +203,7 @@ def parent(pid: int) -> int:
 
 
 def launcher_of(rank_pid: int) -> int:
-    """The process of mpiexec: the ancestor whose parent is `timeout`."""
+    """Returns the process of mpiexec, which is the ancestor whose parent is `timeout`."""
     pid = rank_pid
     while Path(f"/proc/{parent(pid)}/comm").read_text().strip() != "timeout":
         pid = parent(pid)
@@ -208,7 +211,7 @@ def launcher_of(rank_pid: int) -> int:
 
 
 def end_launcher(process: subprocess.Popen) -> None:
-    """Ends a job that was started by Job.start(); `timeout` hands the signal on to mpiexec."""
+    """Ends a job that was started by Job.start(). `timeout` passes the signal on to mpiexec."""
     (timeout,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     os.kill(int(timeout), signal.SIGTERM)
 

@@ -1,5 +1,6 @@
-"""What goes on while the program is blocked in MPI: what another of its threads starts meanwhile,
-and what was started before a collective call that others reach later."""
+"""Tests that operations progress while the program blocks in MPI: those that another of its threads
+starts meanwhile, and those that were started before a collective call which other ranks reach
+later."""
 
 import pytest
 from job import Job
@@ -39,7 +40,8 @@ CALLS = ("Comm_split", "Cart_create", "Win_fence", "Win_free", "File_write_at_al
 @pytest.mark.parametrize("level", ["granted", "refused"])
 @pytest.mark.parametrize("engine", ["function", "thread", "auto"])
 def test_a_rank_blocked_in_a_collective_call_goes_on_with_others(mpi, tool, engine, level):
-    """Also where no thread can do that: these calls have no non-blocking form."""
+    """The calls have no non-blocking form. The test includes thread levels at which no thread can
+    help."""
     options = ["--transport", "mpi"]
     job = Job(mpi, ["blocked-in-collective-calls"], engine, 4, options=options)
     if level == "refused":

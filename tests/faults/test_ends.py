@@ -1,5 +1,5 @@
-"""Programs that end in the middle of collectives, and what comes beside them (rows 1 to 5, 18, 26,
-27)."""
+"""Tests programs that end during collectives, and the messages about it (rows 1 to 5, 18, 26, 27).
+"""
 
 import json
 import os
@@ -27,7 +27,7 @@ SEED = int(os.environ.get("FAULTS_SEED", random.randrange(1 << 30)))
 
 
 def killed(mpi, engine, moment, victim_of):
-    """Kills a process of a job at a random moment: the whole job must end, and leave nothing."""
+    """Kills a process of a job at a random moment. The whole job must end and leave nothing."""
     source = random.Random(f"{SEED} {mpi} {engine} {moment}")
     job = Job(mpi, ["endless"], engine, ranks=3)
     process, pids = job.started()
@@ -48,7 +48,7 @@ def test_killed_rank(mpi, engine, moment):
     killed(mpi, engine, moment, lambda source, pids: source.choice(list(pids.values())))
 
 
-# Of the ranks that one of them serves: that one, which is the lowest, or another.
+# The victim is either the rank that serves the others, which is the lowest, or another one.
 @pytest.mark.parametrize("victim", [0, 1])
 def test_killed_while_served(mpi, victim):
     killed(mpi, "agent", f"served {victim}", lambda source, pids: pids[victim])
@@ -68,19 +68,19 @@ def test_abort_ends_the_job_with_its_code(mpi, engine):
 @pytest.mark.parametrize("engine", [None, *ENGINES])
 def test_exit_without_finalize(mpi, engine):
     done = Job(mpi, ["exits"], engine, limit_s=30).done()
-    # Open MPI's launcher counts it as a failure of its own.
+    # Open MPI's launcher reports it as a failure of its own.
     assert done.status == (0 if mpi == "mpich" else 1)
     assert not re.search(r"Signal:|EXIT CODE|Segmentation", done.text)
 
 
-# Which calls auto leaves to the library, it says nothing of.
+# Engine auto does not name calls that it leaves to the library.
 NAMED = [engine for engine in ENGINES if engine != "auto"]
 
 
 @pytest.mark.parametrize("engine", NAMED)
 def test_finalize_names_what_is_incomplete(mpi, engine):
     done = Job(mpi, ["finalizes-incomplete"], engine, limit_s=30).right()
-    assert len(done.sentences()) == 2  # one per rank, for 1001 collectives
+    assert len(done.sentences()) == 2  # each rank prints one sentence for 1001 collectives
     for sentence in done.sentences():
         assert "MPI_Iallreduce (1000), MPI_Ibarrier (1)" in sentence
 
@@ -88,13 +88,15 @@ def test_finalize_names_what_is_incomplete(mpi, engine):
 @pytest.mark.parametrize("case", ["finalizes-incomplete", "finalizes-alone"])
 def test_finalize_under_auto_does_not_hang_where_the_library_does_not(mpi, case):
     def ended(engine, limit_s):
-        # The program's own last sum, a blocking one, is not to be taken for the one left alone.
+        # The program's last sum is a blocking one, which must not match the collective that one
+        # rank has left.
         job = Job(mpi, [case], engine, limit_s=limit_s, options=["--blocking=0"])
         done = job.finish(job.start())
         assert done.left == []
         return done
 
-    alone = ended(None, limit_s=5)  # on a busy machine it counts as hung, and nothing is compared
+    # a busy machine may exceed the limit, and nothing is compared then
+    alone = ended(None, limit_s=5)
     if alone.status not in HUNG:
         assert ended("auto", limit_s=30).status in (0, alone.status)
 
@@ -105,8 +107,8 @@ def test_finalize_with_a_collective_that_nobody_joined(mpi, engine):
         done = Job(mpi, ["finalizes-alone"], engine, limit_s=30).done()
         assert "MPI_Iallreduce (1)" in done.sentences()[0]
         return
-    # Its thread is inside the library for good, so the job is aborted. Open MPI's launcher crashes
-    # or hangs after one MPI_Abort in twenty, of programs without Weft, too.
+    # The worker stays inside the library for ever, so that the job is aborted. Open MPI's launcher
+    # crashes or hangs after one of twenty MPI_Abort, also in programs without Weft.
     for _ in range(4 if mpi == "openmpi" else 1):
         job = Job(mpi, ["finalizes-alone"], engine, limit_s=15)
         done = job.finish(job.start())
@@ -118,7 +120,7 @@ def test_finalize_with_a_collective_that_nobody_joined(mpi, engine):
 
 
 def ended_when_said(job: Job, patterns: list[str]) -> Done:
-    """Ends a job that stands still as soon as all of that is on its standard error."""
+    """Ends a job that hangs as soon as all patterns are in its standard error."""
     process = job.start()
     while not all(re.search(pattern, job.printed("err")) for pattern in patterns):
         assert process.poll() is None, job.printed("err")
@@ -153,14 +155,14 @@ def test_calls_that_wait_for_each_other_in_shared_memory_end_in_an_error(mpi, en
 def test_watchdog_names_the_blocking_call_that_waits(mpi, transport):
     options = ["--blocking", "--watchdog", "1", "--transport", transport]
     done = Job(mpi, ["late"], "function", options=options).right()
-    # Rank 0 is late by three times as long.
+    # Rank 0 arrives later by three times the limit.
     assert done.err.count("rank 1 has waited in MPI_Allreduce for 1 s") == 1
     assert "rank 0" not in done.err
 
 
 @pytest.mark.parametrize(("iterations", "of_how_many"), [(None, " of 3"), ("1", "")])
 def test_watchdog_knows_no_last_round_of_a_collective_in_batches(mpi, iterations, of_how_many):
-    """Nothing else tells that the library makes its rounds while they run."""
+    """Since the rounds are made in batches, their number is unknown."""
     variables = {"WEFT_ALGORITHM_BCAST": "scatter-allgather"} | (
         {"WEFT_LAPS": iterations} if iterations else {}
     )
@@ -183,7 +185,7 @@ def test_forked_children_leave_the_parent_alone(mpi, engine):
 @pytest.mark.parametrize("engine", [None, *ENGINES])
 def test_signals_interrupt_only_the_application(mpi, engine):
     done = Job(mpi, ["interrupted"], engine).right()
-    if engine:  # nor do the library's threads take any
+    if engine:  # the library's threads take no signals, either
         assert done.out == natively(mpi, "interrupted").out
 
 
@@ -199,17 +201,18 @@ def test_stopped_and_continued(mpi, engine):
 
 @pytest.mark.parametrize("engine", [None, *ENGINES])
 def test_pages_may_be_tracked_by_signals(mpi, engine):
-    """Weft's thread writes into the pages, and the application's handler runs there: also where
-    another process's agent may not write."""
+    """Weft's thread writes to the pages, so that the application's handler runs on it. This
+    includes writes by the agent in another process."""
     variables = {"FAULTS_BY_THREAD": "1"} if engine in ("thread", "agent") else {}
     Job(mpi, ["tracks-pages"], engine, variables=variables).right()
 
 
 @pytest.mark.parametrize("engine", [None, *ENGINES])
 def test_pages_may_be_tracked_where_the_kernel_copies(mpi, engine):
-    """It writes into no page that is protected; the thread that asked it does."""
+    """The kernel does not write to a protected page, so that the thread which requested the copy
+    writes."""
     options = ["--one-copy", "on"] if engine else []
-    # MPICH's own copies of that kind end the job.
+    # MPICH's own copies by the kernel end the job.
     variables = {"MPIR_CVAR_CH4_CMA_ENABLE": "0"}
     Job(mpi, ["tracks-pages-of-moves"], engine, options=options, variables=variables).right()
 

@@ -1,4 +1,5 @@
-"""Jobs that go on after a failure (row 41): Weft leaves them to the MPI library, and says so."""
+"""Tests jobs that continue after a failure (row 41). Weft leaves them to the MPI library, and says
+so."""
 
 import os
 import subprocess
@@ -20,7 +21,8 @@ def printed_by_those_left(out: str) -> list[str]:
 
 
 def lines_of_those_left(case: str) -> list[str]:
-    """As the library alone prints them: each failure takes the last rank, or none."""
+    """Returns the lines that the library alone prints. Each failure removes the last rank, or none.
+    """
     lines, left = [], RANKS
     for size in SIZES:
         left -= case == "killed"

@@ -1,5 +1,5 @@
-"""A disk on which no file has room: what Weft would have written there is absent, and one sentence
-says so (row 45). Files that the Python part writes: tests/cli/test_files.py."""
+"""Tests that files of a job are absent if the disk is full, and that one sentence says so (row 45).
+tests/cli/test_files.py tests files that the Python part writes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAME = "name a file that can be written"
 
 @pytest.mark.skipif(not CAN_ENCLOSE, reason="a small disk is mounted by root")
 def test_files_of_a_job_are_absent(mpi, tmp_path):
-    """All of them, in one job."""
+    """One job writes all kinds of files."""
     disk = tmp_path / "disk"
     disk.mkdir()
     names = {"--summary=json:": "summary", "--trace=": "trace", "--plan-cache=": "plans"}
@@ -34,7 +34,7 @@ def test_files_of_a_job_are_absent(mpi, tmp_path):
 
 @pytest.mark.parametrize("name", ["none/file", "/dev/full"])
 def test_files_that_cannot_be_written_are_named(mpi, tmp_path, name):
-    """Missing folders are not made."""
+    """Missing folders are not created."""
     file = tmp_path / Path(name)
     options = [f"--summary=json:{file}", f"--trace={file}"]
     done = Job(mpi, ["work"], "thread", options=options).right()

@@ -1,4 +1,4 @@
-"""Callbacks of the program's own generalised requests that call MPI (row 44)."""
+"""Tests callbacks of the program's generalised requests that call MPI (row 44)."""
 
 import functools
 
@@ -8,9 +8,10 @@ from job import Job
 pytestmark = pytest.mark.covering
 
 CASE = "callbacks-that-call-mpi"
-TWO_NODES = ["-launcher", "fork", "-hosts", "a:2,b:1"]  # so that auto raises the level of threads
-# What Open MPI and MPICH make of a callback's error differs. MPICH itself fails where a program
-# with MPI_THREAD_MULTIPLE makes such calls.
+# on several nodes engine auto raises the thread level
+TWO_NODES = ["-launcher", "fork", "-hosts", "a:2,b:1"]
+# Open MPI and MPICH treat errors of callbacks differently. MPICH itself fails if a program with
+# MPI_THREAD_MULTIPLE makes such calls.
 SETTINGS = [
     *(
         (mpi, engine, level, [])
@@ -40,6 +41,6 @@ def without_weft(mpi: str) -> str:
 
 @pytest.mark.parametrize(("mpi", "engine", "level", "launcher"), SETTINGS)
 def test_callbacks_may_call_mpi(mpi, engine, level, launcher):
-    """Its errors, as the program prints them, are dealt with as the library alone does."""
+    """Errors, which the program prints, are treated as by the library alone."""
     assert "query_fn: class" in without_weft(mpi)
     assert run(mpi, engine, level, launcher) == without_weft(mpi)

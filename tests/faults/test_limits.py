@@ -1,5 +1,5 @@
-"""What the system or the MPI library refuses, and programs to which Weft is nothing (rows 25, 28 to
-30). What is said is one sentence, and the program's results are right."""
+"""Tests requests that the system or the MPI library refuses, and programs that Weft does not
+concern (rows 25, 28 to 30). Weft prints one sentence, and the program's results are right."""
 
 import bisect
 import os
@@ -47,14 +47,14 @@ def test_cores_not_to_be_had(mpi, tool, engine):
     done = job.right()
     for sentence in done.sentences():
         assert f"core {core} is not available" in sentence
-    assert len(done.sentences()) <= 2 * 3  # each thread says it: progress, two workers
+    assert len(done.sentences()) <= 2 * 3  # the progress thread and two workers may print one each
 
 
 @pytest.mark.parametrize("refused", ["yield", "prctl", "memfd", "readv", "madvise"])
 @pytest.mark.parametrize("engine", [None, *ENGINES])
 def test_a_call_refused(mpi, tool, engine, refused):
-    """Weft does without: memory that ranks share, for one."""
-    # MPICH itself gives wrong results where its own copies of that kind are refused.
+    """Weft does without the refused feature, such as memory that ranks share."""
+    # MPICH itself gives wrong results if its own copies by the kernel are refused.
     variables = {"FAULTS_REFUSE": refused, "MPIR_CVAR_CH4_CMA_ENABLE": "0"}
     job = Job(mpi, ["work"], engine, variables=variables)
     job.tools = [tool(mpi, "refuse")]
@@ -62,7 +62,8 @@ def test_a_call_refused(mpi, tool, engine, refused):
 
 
 def taken(job: Job) -> list[dict[str, int]]:
-    """What each rank says that it takes of the system; twice where it says so twice."""
+    """Returns the resources that each rank reports. A rank that reports twice is in the list twice.
+    """
     said = r"addresses (\d+) KiB, shared pages (\d+) KiB, descriptors (\d+)"
     found = [map(int, numbers) for numbers in re.findall(said, job.right().out)]
     assert len(found) >= job.ranks
@@ -76,10 +77,11 @@ def most(job: Job, what: str) -> int:
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize("engine", ["auto", "thread"])
 def test_addresses_grow_with_what_is_used(mpi, engine, ranks):
-    """And not with the machine's memory, which each rank may show the others."""
+    """Addresses must not grow with the machine's memory, which each rank may expose to the others.
+    """
     natively = most(Job(mpi, ["resources"], ranks=ranks), "addresses")
     under_weft = most(Job(mpi, ["resources"], engine, ranks=ranks), "addresses")
-    communicators = 21 * (40 << 10)  # memory that ranks share, for each
+    communicators = 21 * (40 << 10)  # memory that ranks share, for each communicator
     assert under_weft - natively < communicators + (400 << 10)
 
 
@@ -87,7 +89,7 @@ def test_addresses_grow_with_what_is_used(mpi, engine, ranks):
 def test_descriptors_of_other_ranks_are_closed(mpi, ranks):
     natively = most(Job(mpi, ["resources"], ranks=ranks), "descriptors")
     under_weft = most(Job(mpi, ["resources"], "auto", ranks=ranks), "descriptors")
-    assert under_weft <= natively + 1  # its own memory, for a child's copy
+    assert under_weft <= natively + 1  # one descriptor is for the rank's own memory
 
 
 @pytest.mark.skipif(
@@ -97,7 +99,7 @@ def test_descriptors_of_other_ranks_are_closed(mpi, ranks):
 @pytest.mark.parametrize("case", ["locked-before", "locked-after"])
 @pytest.mark.parametrize("engine", ["auto", "thread"])
 def test_locked_memory_is_not_filled(mpi, engine, case):
-    """A few pages of what ranks share are used; all of it would be gigabytes."""
+    """Only a few pages of the shared memory are used. Locking all of it would need gigabytes."""
     natively = most(Job(mpi, [case]), "shared")
     under_weft = most(Job(mpi, [case], engine), "shared")
     assert under_weft - natively < (64 << 10 if case == "locked-before" else 1 << 20)
@@ -114,7 +116,8 @@ LIMITS = {
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_works_within_a_users_limits(mpi, engine, limit):
-    """One sentence at most, wherever the program alone works, too."""
+    """If the program alone runs within the limit, it runs with Weft, which prints at most one
+    sentence."""
     job = Job(mpi, ["work"], engine, limits=LIMITS[limit])
     natively = Job(mpi, ["work"], limits=LIMITS[limit])
     job.as_somebody = natively.as_somebody = True
@@ -128,7 +131,8 @@ MOST_PROCESSES = 100
 
 @cache
 def fewest_processes(mpi) -> int:
-    """With which the library itself gets through, launcher and threads included."""
+    """Returns the fewest processes with which the library itself works, including launcher and
+    threads."""
 
     def gets_through(limit) -> bool:
         job = Job(mpi, ["work"], limits=f"-u {limit}", as_somebody=True, limit_s=10)
@@ -140,7 +144,7 @@ def fewest_processes(mpi) -> int:
 @pytest.mark.parametrize("spare", [0, 1, 3])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_works_with_a_users_limit_of_processes(mpi, engine, spare):
-    """Threads count: there is none left for Weft, one of one rank's, or some."""
+    """Threads count as processes. There are none left for Weft, enough for one rank, or some."""
     fewest = fewest_processes(mpi)
     if fewest == MOST_PROCESSES:
         pytest.skip("this machine: the user has many other processes, which count, too")
@@ -158,7 +162,7 @@ def test_a_heap_that_was_asked_for_is_missed_where_addresses_are_limited(mpi):
 
 @pytest.mark.parametrize("engine", ["thread", "tcc"])
 def test_no_room_in_dev_shm(mpi, engine):
-    """Weft needs none: what happens is what happens without it."""
+    """Weft needs no room in /dev/shm, so that the job behaves as without Weft."""
     natively = Job(mpi, ["work"], shm_size="8k").done()
     under_weft = Job(mpi, ["work"], engine, shm_size="8k").done()
     assert (under_weft.status == 0) == (natively.status == 0), under_weft.text
@@ -172,7 +176,7 @@ def test_the_level_asked_for_is_granted(mpi, engine, level):
     if engine in ("thread", "tcc"):
         variables["FAULTS_AWAITED_THREAD"] = "weft-tcc" if engine == "tcc" else "weft-progress"
     done = Job(mpi, ["level-asked"], engine, variables=variables).right()
-    if engine in (None, "thread", "tcc"):  # others may have one
+    if engine in (None, "thread", "tcc"):  # other engines may have such a thread or not
         assert bool(weft_threads(done)) == bool(engine)
 
 
@@ -201,7 +205,7 @@ def test_inert_without_init(mpi, engine, case):
 def test_inert_where_init_fails(mpi, tool, engine):
     job = Job(mpi, ["init-fails"], engine, variables={"FAULTS_REFUSE": "init"})
     job.tools = [tool(mpi, "refuse")]
-    done = job.done()  # the launcher may count it as a failure
+    done = job.done()  # the launcher may report a failure
     assert done.out.count("MPI_Init returned an error") == 2
     assert done.sentences() == []
 
@@ -241,14 +245,15 @@ def test_another_mpi_than_the_programs_is_named(mpi):
 
 
 def test_the_library_may_be_opened_by_another_name(mpi, tmp_path):
-    """As interpreters do; what counts is the name by which programs are linked to it."""
+    """Interpreters open the library by another name. Weft must recognise the name by which programs
+    are linked to it."""
     pytest.importorskip("mpi4py")
     library = mpi_libraries.implementation(mpi)
     if not library.present:
         pytest.skip(f"needs {mpi_libraries.make_target(mpi)}")
     opened = tmp_path / "libmpi.so"
     opened.symlink_to(library.library)
-    for beside in library.library.parent.iterdir():  # where the library looks for its own
+    for beside in library.library.parent.iterdir():  # the library looks for its own parts beside it
         if beside.name != opened.name:
             (tmp_path / beside.name).symlink_to(beside)
     program = "from mpi4py import MPI; print(MPI.COMM_WORLD.allreduce(2))"
@@ -266,7 +271,8 @@ def test_the_library_may_be_opened_by_another_name(mpi, tmp_path):
 
 @pytest.mark.parametrize("first", ["tool", "weft"])
 def test_another_tool_before_or_after(mpi, tool, first):
-    """Before Weft it sees the application's calls; behind it what Weft does not take itself."""
+    """A tool before Weft sees the application's calls. A tool behind Weft sees only those that Weft
+    does not handle."""
     library = installation.preload_library(mpi)
     chain = [tool(mpi, "count_calls"), library]
     job = Job(mpi, ["work"], variables={"WEFT_ENGINE": "thread"})
@@ -278,7 +284,7 @@ def test_another_tool_before_or_after(mpi, tool, first):
 
 
 def test_weft_makes_nothing_that_could_be_left():
-    """No segment has a name, since none is made: rows 1, 2 and 30 rest on this."""
+    """Weft makes no segments with names, on which rows 1, 2 and 30 are based."""
     for library in installation.BUILD.glob("lib/libweft-*.so"):
         names = subprocess.run(["nm", "-D", library], capture_output=True, text=True).stdout
         for call in ("shm_open", "shmget", "semget", "msgget", "mkfifo", "sem_open"):

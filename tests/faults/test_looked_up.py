@@ -1,4 +1,4 @@
-"""Calls that a program looks up past what is preloaded (row 42)."""
+"""Tests calls that a program looks up itself, without regard to preloaded libraries (row 42)."""
 
 import json
 import os
@@ -21,7 +21,8 @@ def test_calls_looked_up_in_the_library_are_wefts(mpi, tool, engine):
 
 
 def test_a_tool_behind_weft_looks_past_it(mpi, tool):
-    """Were it sent back to Weft, which leads to it, no call would ever end."""
+    """If its lookup returned Weft's function, which leads to the tool again, no call would ever
+    end."""
     job = Job(mpi, ["looked-up"], "thread")
     job.tools = [tool(mpi, "wait_by_handle")]
     assert job.right().out.count("7 ways") == 2
@@ -38,7 +39,7 @@ int main(void) { return open_own_part() ? 0 : 1; }
 
 
 def test_files_are_searched_for_by_the_object_that_opens_them(mpi, tmp_path):
-    """An object has directories of its own (DT_RUNPATH), whoever is preloaded."""
+    """An object may have its own search path (DT_RUNPATH), whatever is preloaded."""
     (tmp_path / "parts").mkdir()
     weft = installation.preload_library(mpi_libraries.FAMILY[mpi])
 
@@ -62,7 +63,7 @@ def test_weft_serves_a_program_that_calls_by_ctypes(mpi, tmp_path):
         pytest.skip(f"needs {mpi_libraries.make_target(mpi)}")
     summary = tmp_path / "summary.json"
     weft = [installation.weft_command(), "run", "--mpi", mpi, "--learn", "off"]
-    weft += ["--init-budget", "0"]  # so that the library's own call is never taken
+    weft += ["--init-budget", "0"]  # without measurements the library's own call is never used
     weft += [f"--summary=json:{summary}", "--"]
     name = mpi_libraries.FAMILY_LIBRARY[library.family]
     program = [sys.executable, HERE / "programs/ctypes_sum.py", name]

@@ -1,7 +1,7 @@
-"""Collectives and communicators in bulk, several threads, and placement (rows 23, 24, 34).
+"""Tests large numbers of collectives and communicators, several threads, and placement (rows 23,
+24, 34).
 
-WEFT_FAULTS_FULL=1: a million collectives, 10,000 outstanding at a time.
-"""
+WEFT_FAULTS_FULL=1 tests a million collectives, and 10,000 outstanding ones."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ pytestmark = pytest.mark.covering
 
 FULL = os.environ.get("WEFT_FAULTS_FULL") == "1"
 COLLECTIVES, OUTSTANDING = (1_000_000, 10_000) if FULL else (100_000, 1_000)
-# Where allocations are counted, one for each collective shows sooner.
+# If allocations are counted, a leak of one per collective is found with fewer collectives.
 COUNTED = COLLECTIVES if FULL else 20_000
 MIB = 1 << 20
-# Under assist, and for short ones under auto, the library's own non-blocking collectives run; its
-# pools grow when ranks run apart.
+# With assist, and for short collectives with auto, the library's own non-blocking collectives run.
+# Their pools grow if ranks drift apart.
 MOST_GROWTH_KIB = dict.fromkeys(ENGINES, 1024) | {"assist": 5120, "auto": 5120}
 
 
@@ -35,9 +35,10 @@ def very_many(mpi, engine, collectives=COLLECTIVES, **more):
 @pytest.mark.parametrize("transport", ["auto", "mpi"])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_weft_keeps_nothing_of_what_is_complete(mpi, tool, engine, transport):
-    """As much after all collectives as after the first thousand, but for an operation or two of
-    which the thread has not let go yet. Engine auto keeps the plans of the calls that were last
-    made, and what it may do with each."""
+    """After all collectives as much memory is allocated as after the first thousand, except one or
+    two operations that the thread has not released yet.
+
+    Engine auto keeps the plans of the latest calls, and what it may do with each."""
     counter = [tool(mpi, "own_allocations")]
     out = very_many(mpi, engine, COUNTED, tools=counter, options=["--transport", transport])
     told = re.findall(r"(\d+) allocations, (-?\d+) more; (\d+) bytes, (-?\d+) more", out)
@@ -50,7 +51,8 @@ def test_weft_keeps_nothing_of_what_is_complete(mpi, tool, engine, transport):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_memory_is_bounded(mpi, engine):
-    """In the node's shared memory, where the library's pools have little part in it."""
+    """The collectives use the node's shared memory, where the library's pools have little
+    influence."""
     growth = [int(kib) for kib in re.findall(r"grew by (-?\d+) KiB", very_many(mpi, engine))]
     assert len(growth) == 2
     assert max(growth) <= MOST_GROWTH_KIB[engine]
@@ -64,7 +66,8 @@ def test_one_request_asked_and_tested_by_two_threads(mpi, engine):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("mpi", [*MPIS, "intelmpi"])
 def test_several_collectives_at_a_time(mpi, engine):
-    """On three communicators by one thread, which is right under any library, and by three."""
+    """One thread uses three communicators, which is right with any library, and then three threads
+    do."""
     ranks_go_anywhere = {"I_MPI_PIN": "off"}
     cases = ["on-three-communicators", "by-three-threads"]
     Job(mpi, cases, engine, variables=ranks_go_anywhere).right()
@@ -75,7 +78,7 @@ IN_PLACE = "weft: engine thread is used in place of tcc: under Intel MPI"
 
 
 def test_intel_mpis_collectives_go_by_messages_under_tcc():
-    """The library itself says, in MPI_Init, what it finds in its environment."""
+    """The library itself prints in MPI_Init what it finds in its environment."""
     job = Job("intelmpi", ["hinted-tcc"], "tcc", options=["--summary"])
     job.variables = {"I_MPI_DEBUG": "10"}
     done = job.right()
@@ -109,15 +112,17 @@ def test_other_libraries_collectives_stay_as_they_are(mpi):
 
 @pytest.mark.parametrize("engine", ["auto", "thread", "tcc"])
 def test_many_communicators(mpi, engine):
-    """Whatever they are of; the library's own collectives, which tcc wants, have 64 of them."""
+    """The communicators are of all kinds. Engine tcc needs further communicators for the library's
+    own collectives, of which there are 64."""
     wanted = {"FAULTS_COMMUNICATORS": "600"}
     cases = ["many-communicators", "many-kinds-of-communicators"]
     done = Job(mpi, cases, engine, ranks=4, variables=wanted).right()
     assert done.out.count("600 communicators") == 2
 
 
-# Beside the application's: what all lanes share, one of each rank alone, and the summary's. Those
-# that auto learns about and those of tcc's workers have more.
+# Weft takes these communicators besides the application's: one whose tags are shared, one of each
+# rank alone, and one for the summary. Those about which engine auto learns, and those of tcc's
+# workers, are additional.
 TAKEN = {"auto": 3 + 15, "function": 3, "thread": 3, "tcc": 3 + 63}
 
 
@@ -136,14 +141,16 @@ def as_many_as_there_are(engine: str | None) -> int:
 
 @pytest.mark.parametrize("engine", TAKEN)
 def test_as_many_communicators_as_the_library_has(engine):
-    """MPICH has about 2,000. Weft's messages on all of them go by lanes of one of its own."""
+    """MPICH has about 2,000 communicators. Weft's messages for all of them share the tags of one
+    internal communicator."""
     natively = as_many_as_there_are(None)
     assert natively < MORE_THAN_THERE_ARE
     assert as_many_as_there_are(engine) >= natively - TAKEN[engine]
 
 
 def test_communicators_for_which_there_is_no_lane_are_passed_on(tool):
-    """Where the library has few tags; the summary says why."""
+    """If the library has few tags, not all communicators get a range. The summary names the reason.
+    """
     wanted = {"FAULTS_COMMUNICATORS": "300"}
     job = Job("mpich", ["many-communicators"], "function", variables=wanted, options=["--summary"])
     job.tools = [tool("mpich", "few_tags")]
@@ -154,7 +161,8 @@ def test_communicators_for_which_there_is_no_lane_are_passed_on(tool):
 
 
 def test_persistent_collectives_for_which_there_is_no_tag_are_passed_on(tool):
-    """Each keeps its tag, of which a communicator has 4,096 where the library has few."""
+    """Each persistent collective keeps its tag. A communicator has 4,096 of them if the library has
+    few tags."""
     more = 3
     wanted = {"FAULTS_PERSISTENT": str(4096 + more)}
     options = ["--summary", "--transport", "mpi", "--init-budget", "0"]
@@ -171,7 +179,8 @@ IN_TURN = 10_000 if FULL else 1_500
 
 @functools.cache
 def most_left_in_turn(mpi: str, engine: str | None) -> list[int]:
-    """Descriptors, maps and KiB, each of the rank that has most of them more."""
+    """Returns the increase in descriptors, maps and KiB, each on the rank with the largest
+    increase."""
     sizes = {"FAULTS_COMMUNICATORS": IN_TURN}
     case, limit_s = ["communicators-in-turn"], 900 if FULL else 150
     done = Job(mpi, case, engine, ranks=3, variables=sizes, limit_s=limit_s).right()
@@ -183,11 +192,12 @@ def most_left_in_turn(mpi: str, engine: str | None) -> list[int]:
 
 @pytest.mark.parametrize("engine", ["auto", "function", "thread", "tcc"])
 def test_communicators_in_turn_leave_nothing(mpi, engine):
-    """WEFT_FAULTS_FULL=1: 10,000. What the library itself keeps of them is not Weft's.
+    """WEFT_FAULTS_FULL=1 tests 10,000 communicators. Memory that the library itself keeps for them
+    does not count.
 
-    UCX keeps 148 bytes for each time that memory is unmapped or a thread ends, until it registers
-    memory: of Weft's mappings it must not hear. Engine tcc has a thread for each communicator.
-    """
+    UCX keeps 148 bytes each time that memory is unmapped or a thread ends, until it registers
+    memory. Therefore UCX must not notice Weft's mappings. Engine tcc has a thread for each
+    communicator."""
     natively, under_weft = most_left_in_turn(mpi, None), most_left_in_turn(mpi, engine)
     print(natively, under_weft)
     assert under_weft[0] <= natively[0]
@@ -224,10 +234,12 @@ def test_threads_go_where_no_rank_is(mpi, policy):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_communicators_of_wefts_are_freed_by_all_ranks_together(mpi, tool, engine):
-    """Though ranks are done with them at different times; to free waits for all in the tool."""
+    """The ranks finish with a communicator at different times. The tool makes MPI_Comm_free wait
+    for all ranks."""
     job = Job(mpi, ["freed-at-different-times"], engine, tools=[tool(mpi, "free_together")])
     done = job.right()
     freed = re.findall(r"tool: (\d+) freed together", done.out)
     assert len(freed) == 2 and len(set(freed)) == 1, done.out
-    # One for each communicator where whole collectives of the library's need it, else one for all.
+    # There is one per communicator if whole collectives of the library need it, and otherwise one
+    # for all.
     assert int(freed[0]) >= (3 if engine in ("tcc", "assist") else 1)

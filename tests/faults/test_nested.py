@@ -1,4 +1,4 @@
-"""What is freed while the MPI library is inside another call (row 31)."""
+"""Tests objects that are freed while the MPI library is inside another call (row 31)."""
 
 import pytest
 from job import ENGINES, Job
@@ -16,7 +16,7 @@ SETTINGS = [
 @pytest.mark.parametrize(("engine", "options"), SETTINGS)
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_freed_from_inside_the_library(mpi, engine, options, case):
-    """Three ranks, so that a handle may be had again for other groups than it was of."""
+    """With three ranks a handle may be reused for another group."""
     done = Job(mpi, [case], engine, ranks=3, options=options).right()
     assert "wrong" not in done.err
     assert done.sentences() == []

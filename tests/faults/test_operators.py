@@ -1,5 +1,5 @@
-"""Functions of the program's that reductions run, how numbers are rounded, and errors in them (rows
-22, 25 and 37)."""
+"""Tests the program's own functions in reductions, rounding, and errors in such functions (rows 22,
+25 and 37)."""
 
 import platform
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.covering
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("options", [[], ["--transport", "mpi"]], ids=["memory", "messages"])
 def test_an_operator_is_not_run_beside_a_program_of_one_thread(mpi, engine, case, options):
-    """It may keep what it needs where no other thread is expected."""
+    """The operator may keep data for which it expects no other thread."""
     Job(mpi, [case], engine, options=options).right()
 
 

@@ -1,5 +1,5 @@
-"""What is refused of a command line inside a launcher: every rank ends before the program has come
-out of MPI_Init, one sentence says why, and nothing is left on the machine (row 46)."""
+"""Tests command lines that are refused inside a launcher: every rank ends before it leaves
+MPI_Init, one sentence says why, and nothing is left on the machine (row 46)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.system import installation, mpi_libraries
 
 pytestmark = pytest.mark.covering
 
-# In front of each rank: the verb with its options, and what is said.
+# These are the subcommand and its options in front of each rank, and the text of the message.
 REFUSED = {
     "run, unknown option": (["run", "--no-such-option"], "unknown option '--no-such-option'"),
     "run, wrong value": (["run", "--engine", "warp\x1b"], "unknown engine 'warp\\x1b'"),
@@ -42,12 +42,12 @@ def test_every_rank_ends(mpi, words):
 def test_one_rank_says_it(mpi, words):
     weft, said = REFUSED[words]
     done = Job(mpi, ["work"], weft=weft, ranks=4).done()
-    # MPICH's launcher kills the last of more ranks than cores, and says so.
+    # With more ranks than cores MPICH's launcher kills the last one, and prints that.
     assert done.status != 0 and done.err.count(said) == 1, done.text
 
 
 def test_nothing_is_left_however_late_ranks_are(mpi, tool):
-    """A rank that is still in MPI_Finalize is not ended by the end of another."""
+    """The end of one rank must not kill another one that is still in MPI_Finalize."""
     job = Job(mpi, ["work"], weft=["run", "--engine", "warp"], tools=[tool(mpi, "late_finalize")])
     done = job.done()
     assert done.status == 2, done.text
@@ -62,7 +62,7 @@ def said_by_ranks(mpi: str, program: list, status: int, ranks: int = 4) -> list[
 
 
 def test_the_first_rank_says_why_nothing_is_loaded_and_what_is(mpi, tmp_path):
-    """Where Weft's library is missing, other nodes may have it: the node is named."""
+    """If Weft's library is missing, other nodes may have it, so that the message names the node."""
     weft = installation.weft_command()
     alone = shutil.copy(weft, tmp_path / "weft")
     static = tmp_path / "static"
@@ -79,7 +79,7 @@ def test_the_first_rank_says_why_nothing_is_loaded_and_what_is(mpi, tmp_path):
 
 
 def test_a_rank_with_a_program_of_its_own_says_why_it_ends(mpi):
-    """The first rank runs another one, and has nothing to say."""
+    """The first rank runs another program, and prints nothing."""
     words = ["sleep", 2, ":", "-n", 3, installation.weft_command(), "run", "--no-such-option"]
     (said,) = said_by_ranks(mpi, words, 2, ranks=1)
     assert re.search(r"unknown option .* \(rank [1-3]\)$", said)

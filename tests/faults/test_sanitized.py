@@ -1,4 +1,4 @@
-"""Programs that are built with a sanitizer, or have a library preloaded of their own (row 43)."""
+"""Tests programs that were built with a sanitizer, or preload a library of their own (row 43)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from weft.system import installation, mpi_libraries
 pytestmark = pytest.mark.covering
 
 SOURCE = HERE / "programs" / "sanitized.c"
-# What libraries leave unfreed is theirs.
+# Leaks in the libraries are not tested.
 QUIET = {"ASAN_OPTIONS": "detect_leaks=0", "LSAN_OPTIONS": "exitcode=0"}
 
 
 @pytest.fixture(scope="module")
 def sanitized(tmp_path_factory):
-    """Compiles the program, with GCC as the MPI library's compiler calls it."""
+    """Compiles the program with GCC, which the MPI library's wrapper uses."""
     directory = tmp_path_factory.mktemp("sanitized")
 
     def compile_program(mpi: str, sanitizer: str) -> Path:
@@ -57,13 +57,15 @@ def test_programs_with_other_sanitizers_run_where_they_do_without_weft(mpi, sani
     if natively.status != 0:
         assert job.done().status == natively.status
         return
-    # That of undefined behaviour is not put in front, and LD_PRELOAD stays as weft run sets it.
+    # The runtime for undefined behaviour need not be first, so that LD_PRELOAD is as weft run sets
+    # it.
     library = installation.preload_library(mpi)
     check(job, str(library) if sanitizer == "undefined" else "")
 
 
 def test_what_the_user_preloads_stays_where_it_is(mpi, sanitized, tool):
-    """A runtime in front stays there, and a tool comes behind Weft, as for other programs."""
+    """A runtime that the user preloads stays first. A tool is put behind Weft, as for other
+    programs."""
     program = sanitized(mpi, "address")
     counts = tool(mpi, "count_calls")
     check(Job(mpi, [], "auto", program=[program], tools=[counts]), str(counts))
@@ -76,7 +78,7 @@ def test_what_the_user_preloads_stays_where_it_is(mpi, sanitized, tool):
 
 
 def test_a_shared_heap_has_no_part_in_it(mpi, sanitized):
-    """Memory is the sanitizer's to give; one rank says so."""
+    """The sanitizer must allocate all memory. One rank prints that."""
     program = [sanitized(mpi, "address")]
     said = check(Job(mpi, [], "auto", program=program, options=["--shared-heap"]))
     assert said.count("and none from the shared heap: leave --shared-heap out") == 1

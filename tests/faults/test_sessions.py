@@ -1,4 +1,4 @@
-"""Sessions before, beside and after the world model (row 40)."""
+"""Tests sessions before, beside and after the world model (row 40)."""
 
 import re
 
@@ -12,7 +12,7 @@ CASE = "sessions-beside-world"
 
 @pytest.mark.parametrize("engine", [None, *ENGINES])
 def test_sessions_beside_the_world_model(mpi, engine):
-    """Three ranks, so that a communicator may be split into two groups of different sizes."""
+    """With three ranks a communicator can be split into two groups of different sizes."""
     done = Job(mpi, [CASE], engine, ranks=3).right()
     assert "wrong" not in done.err
     assert done.sentences() == []

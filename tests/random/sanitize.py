@@ -1,13 +1,12 @@
-"""Random programs under libraries of Weft's that were built with a sanitizer.
+"""Runs random programs with Weft's libraries built with a sanitizer.
 
     tools/sanitize                       # builds both, and runs what CI runs
     cmake --build build-asan --target weft_interpose_openmpi
     python tests/random/sanitize.py address --mpi openmpi --engine thread --programs 100
 
-`address` includes undefined behaviour. Only Weft is instrumented, neither the MPI
-library nor the programs. What the sanitizer finds is printed, and the exit code is not 0.
-That it would find a race shows `thread --planted`, under which Weft's mutexes count for nothing.
-"""
+`address` includes undefined behaviour. Only Weft is instrumented, and neither the MPI library nor
+the programs. Findings of the sanitizer are printed, and the exit status is then not 0. `thread
+--planted` shows that a race would be found: it hides Weft's mutexes from the sanitizer."""
 
 from __future__ import annotations
 
@@ -22,17 +21,17 @@ from weft.system import installation, mpi_libraries
 
 BUILDS = {"address": "build-asan", "thread": "build-tsan"}
 RUNTIMES = {"address": "libasan.so", "thread": "libtsan.so"}
-# Signals go to the programs, which then name their seed. Weft's library, not the sanitizer's, is
-# the first one loaded.
+# The programs handle signals, and print their seed. The library that is loaded first is Weft's, not
+# the sanitizer's.
 COMMON = "handle_segv=0:handle_abort=0:exitcode=66"
 OPTIONS = {
     "address": f"ASAN_OPTIONS={COMMON}:verify_asan_link_order=0",
-    # Races among the MPI library's own threads are not asked for.
+    # Races between the MPI library's own threads are ignored.
     "thread": f"TSAN_OPTIONS={COMMON}:ignore_noninstrumented_modules=1:report_signal_unsafe=0",
 }
-# What the thread sanitizer does not stand: UCX looks at each madvise, which glibc makes in threads
-# that have ended for the sanitizer; PMIx maps memory at addresses of its own choice; and addresses
-# in another process (process_vm_readv) are taken for this one's.
+# These settings avoid problems of the thread sanitizer. UCX intercepts each madvise, which glibc
+# calls in threads that have already ended for the sanitizer. PMIx maps memory at addresses of its
+# own choice. Addresses in another process (process_vm_readv) are taken for addresses in this one.
 VARIABLES = {
     "address": {"UBSAN_OPTIONS": "print_stacktrace=1"},
     "thread": {
@@ -42,25 +41,26 @@ VARIABLES = {
         "PMIX_MCA_gds": "hash",
     },
 }
-# Open MPI leaks by itself; MPICH does not, so that every leak found there is Weft's. But under tcc
-# Weft's communicators are not freed at the end (Communicators::free_all).
+# Open MPI itself leaks. MPICH does not, so that every leak found there is Weft's. With tcc,
+# however, Weft's communicators are not freed at the end (Communicators::free_all).
 LEAKS = {"mpich": "detect_leaks=1", "openmpi": "detect_leaks=0"}
 
 
 def library(sanitizer: str, mpi: str) -> Path:
-    """Weft's library as built with the sanitizer; it need not exist."""
+    """Returns the path of Weft's library as built with the sanitizer. It need not exist."""
     family = mpi_libraries.FAMILY[mpi]
     return installation.ROOT / BUILDS[sanitizer] / "lib" / f"libweft-{family}.so"
 
 
 def runtime(sanitizer: str) -> str:
-    """The sanitizer's own library, which must be in the process from its start."""
+    """Returns the sanitizer's runtime library, which must be loaded when the process starts."""
     command = ["cc", f"-print-file-name={RUNTIMES[sanitizer]}"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def planted_race(directory: Path) -> str:
-    """Compiles what keeps Weft's mutexes from the thread sanitizer."""
+    """Compiles a library that hides Weft's mutexes from the thread sanitizer, and returns its path.
+    """
     library = directory / "libplanted-race.so"
     source = Path(__file__).with_name("planted_race.c")
     subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library], check=True)
@@ -70,13 +70,15 @@ def planted_race(directory: Path) -> str:
 def setting(
     sanitizer: str, mpi: str, ranks: int, engine: str, limit_s: int = 120, before: str = "", **more
 ) -> Setting:
-    """before: a library that is loaded before the sanitizer's. more: of Setting."""
+    """Returns the setting for a sanitizer. `before`: a library that is loaded before the
+    sanitizer's. `more`: fields of Setting."""
     options = OPTIONS[sanitizer]
     if sanitizer == "address":
         options += f":{'detect_leaks=0' if engine.startswith('tcc') else LEAKS[mpi]}"
     loader = ["env", f"LD_PRELOAD={before}:{runtime(sanitizer)}", options]
     if sanitizer == "thread":
-        loader = ["setarch", "-R", *loader]  # it has a fixed map of the address space
+        # the sanitizer needs a fixed layout of the address space
+        loader = ["setarch", "-R", *loader]
     weft = installation.ROOT / BUILDS[sanitizer] / "bin" / "weft"
     variables = VARIABLES[sanitizer]
     return Setting(

@@ -1,10 +1,9 @@
-"""Runs random programs, and cuts one that fails down to the few calls that make it fail.
+"""Runs random programs, and reduces one that fails to the few calls that make it fail.
 
     python tests/random/shrink.py --mpi openmpi --ranks 3 --engine thread --seed 42
 
-A failure is a wrong result, a crash or a hang (by the program's time limit). Steps are left out as
-long as what remains still fails; what is left is printed as a list of MPI calls.
-"""
+A failure is a wrong result, a crash or a hang (by the program's time limit). Steps are removed as
+long as the remaining ones still fail. The remaining MPI calls are printed."""
 
 from __future__ import annotations
 
@@ -19,45 +18,48 @@ from pathlib import Path
 
 from weft.system import installation, mpi_libraries
 
-# What each library gets wrong by itself, found by running without Weft.
+# These cases are left out, since the library itself fails in them. They were found without Weft.
 FAULTS: dict[str, str] = {
-    # A communicator freed with collectives pending is gone; reductions of types with a negative
-    # lower bound write before their buffer; a blocking alltoallw on one rank is wrong; persistent
-    # operations do not keep types and operators; Ialltoallv in place is wrong on four ranks, and
-    # Ialltoallw in place stands still while a member is in MPI_Recv; a blocking allgatherv takes
-    # different algorithms on ranks with different types, and hangs.
+    # A communicator that is freed with collectives pending is lost. Reductions of types with a
+    # negative lower bound write before their buffer. A blocking alltoallw on one rank is wrong.
+    # Persistent operations do not keep types and operators. Ialltoallv in place is wrong on four
+    # ranks, and Ialltoallw in place does not progress while a member is in MPI_Recv. A blocking
+    # allgatherv takes different algorithms on ranks with different types, and hangs.
     "openmpi": "comm-free,reduced-negative,freed-persistent,MPI_Alltoallw,alltoallv-in-place,"
     "alltoallw-in-place,blocking-mixed",
-    # Persistent gathers and scatters from the second start on; alltoallw in place; operators of the
-    # user's on derived types; a gather of a type with a negative lower bound, which writes beyond.
+    # Persistent gathers and scatters are wrong from the second start on. So are alltoallw in place,
+    # and user-defined operators on derived types. A gather of a type with a negative lower bound
+    # writes beyond its buffer.
     "intelmpi": "testall-persistent,mixed,groups,scattered-derived,user-derived,alltoallw-in-place,"
     "gathered-negative,MPI_Gather_init,MPI_Scatter_init,MPI_Allgather_init",
-    # Scattered reductions of derived types, where the operator does not commute or in place;
-    # gathers of large derived types between two groups; long gathers of a type with a negative
-    # lower bound on four ranks.
+    # Scattered reductions of derived types are wrong if the operator does not commute, or in place.
+    # So are gathers of large derived types between two groups, and long gathers of a type with a
+    # negative lower bound on four ranks.
     "mpich": "testall-persistent,groups,scattered-derived,gathered-negative",
 }
 
 
-# What its blocking calls get wrong, where engine tcc makes them of non-blocking ones.
+# These cases are left out if engine tcc carries non-blocking collectives out by blocking ones that
+# are wrong.
 BLOCKING_FAULTS: dict[str, str] = {"openmpi": ",mixed"}
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Under what the programs run."""
+    """The MPI library, the engine and the options with which the programs run."""
 
     mpi: str
     ranks: int = 3
-    engine: str | None = None  # and more options of `weft run`: "auto --blocking"
+    # engine with further options of `weft run`, such as "auto --blocking"
+    engine: str | None = None
     limit_s: int = 20
     options: tuple[str, ...] = ()
     summary: Path | None = None
     variables: dict[str, str] = field(default_factory=dict, hash=False)
-    loader: tuple[str, ...] = ()  # what each rank starts `weft run` with
+    loader: tuple[str, ...] = ()  # words in front of `weft run` on each rank
     weft: Path = field(default_factory=installation.weft_command)
-    nodes: str = ""  # Hydra's hosts ("a:2,b:1"), all on this machine
-    program: Path | None = None  # another one, without options
+    nodes: str = ""  # hosts for Hydra ("a:2,b:1"), which are all this machine
+    program: Path | None = None  # program that replaces the random programs, and gets no options
 
     def run(self, *words: object) -> subprocess.CompletedProcess:
         library = mpi_libraries.implementation(self.mpi)
@@ -73,7 +75,8 @@ class Setting:
         random += ["--limit-s", self.limit_s, *words]
         command = [*launcher, *front, *([self.program] if self.program else random)]
         environment = {**os.environ, **library.environment(), **self.variables}
-        # The wheel's vectorised operators sum 8-bit integers wrongly; ranks outnumber the cores.
+        # The wheel's vectorised operators add 8-bit integers wrongly. Waiting ranks yield, since
+        # there are more of them than cores.
         environment |= {"OMPI_MCA_op": "^avx", "OMPI_MCA_mpi_yield_when_idle": "1"}
         return subprocess.run(
             [str(word) for word in command],
@@ -106,7 +109,7 @@ class Setting:
 
 
 def smallest(items: Sequence[int], fails: Callable[[Sequence[int]], bool]) -> list[int]:
-    """Leaves out ever smaller parts of the list as long as the rest still fails."""
+    """Returns the items without ever smaller parts of the list, as long as the rest still fails."""
     kept = list(items)
     part = max(len(kept) // 2, 1)
     while True:
@@ -125,7 +128,7 @@ def smallest(items: Sequence[int], fails: Callable[[Sequence[int]], bool]) -> li
 def shrink(
     setting: Setting, seed: int, repeat: int, say=print
 ) -> tuple[dict[int, str], str] | None:
-    """The steps that remain, in words, and how they fail; None if the program passes."""
+    """Returns the text of the remaining steps, and how they fail; None if the program passes."""
     words: list[object] = ["--seed", seed, "--repeat", repeat]
     report = ""
 

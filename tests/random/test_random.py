@@ -1,8 +1,7 @@
-"""Random programs with fixed seeds under each engine, and a planted fault that must be found.
+"""Runs random programs with fixed seeds under each engine, and finds a planted fault.
 
-The programs' results are known without any MPI library (see program.h); that Weft really did the
-work is read from its summary.
-"""
+The results of the programs are known without any MPI library (see program.h). Weft's summary tells
+that Weft really did the work."""
 
 import json
 import os
@@ -20,9 +19,10 @@ AGENT = "agent " + ONE_CORE
 ENGINES = ("function", "thread", "tcc", "assist", "auto", AGENT)
 PROGRAMS = 60
 SOURCES = installation.ROOT / "tests" / "random"
-# Handled now by the engines that take every size.
+# Engines that accept every size handle these calls.
 HANDLED = ("MPI_Iallreduce", "MPI_Ibcast", "MPI_Iallgather", "MPI_Ialltoall", "MPI_Ireduce")
-# Each rank knows only its own part of these calls. Weft's rounds carry them in the node's memory.
+# Each rank knows only its own part of the counts of these calls. Weft carries them out in rounds in
+# the node's memory.
 IRREGULAR = ("MPI_Igatherv", "MPI_Iscatterv", "MPI_Iallgatherv", "MPI_Ialltoallv", "MPI_Ialltoallw")
 OWN_ROUNDS = ("function", "thread", AGENT)
 
@@ -52,7 +52,7 @@ def test_random_programs(mpi, engine, tmp_path):
         assert engine not in OWN_ROUNDS or calls[call]["in_memory"] > 0, calls[call]
 
 
-# What ranks do not see of each other, the kernel copies.
+# The kernel copies buffers that ranks do not share.
 @pytest.mark.parametrize(("mpi", "engine"), [("mpich", "function"), ("openmpi", "thread")])
 def test_random_programs_in_one_copy(mpi, engine, tmp_path):
     needs(mpi)
@@ -63,7 +63,8 @@ def test_random_programs_in_one_copy(mpi, engine, tmp_path):
     assert json.loads(summary.read_text())["one_copy_bytes"] > 0
 
 
-# Algorithms with a round for each rank, of which each batch is made when the one before it is over.
+# These algorithms have a round for each rank. Each batch of rounds is made when the previous one
+# has ended.
 IN_BATCHES = {
     "ring": ("allgather", "allgatherv", "allreduce"),
     "pairwise": ("alltoall", "alltoallv", "alltoallw", "reduce_scatter", "reduce_scatter_block"),
@@ -86,10 +87,10 @@ def test_random_programs_in_sections(mpi, engine):
     assert f"random: {PROGRAMS} programs right" in done.stdout
 
 
-# Each site takes another way every few calls, so that calls are held again and again: over nodes
-# that Hydra names, and in the memory of one, where all kinds of collectives are Weft's; also where
-# the threads of a node's ranks share a core, and so have an agent. Where the level of threads is
-# the program's own, on one node, no call is held.
+# Each call class takes another variant every few calls, so that calls are deferred again and again.
+# Jobs run on nodes that Hydra is told, and on one node, in whose memory Weft carries out all kinds
+# of collectives. The threads of a node's ranks may share a core, and then have an agent. At the
+# program's own thread level, on one node, no call is deferred.
 @pytest.mark.parametrize(
     ("mpi", "ranks", "nodes", "options", "level"),
     [
@@ -115,7 +116,7 @@ def test_random_programs_while_ways_are_switched(mpi, ranks, nodes, options, lev
     assert len({site["way"] for site in sites}) > 3
 
 
-# Where somebody wants a summary, short calls are kept among the others.
+# If a summary is requested, short calls are recorded among the others.
 @pytest.mark.parametrize("engine", ["function", "thread", "auto --learn switch"])
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
 def test_random_programs_that_nobody_observes(mpi, engine):

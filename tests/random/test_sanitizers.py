@@ -1,4 +1,5 @@
-"""Random programs under Weft built with a sanitizer: run by tools/sanitize, which builds it."""
+"""Runs random programs with Weft built with a sanitizer. tools/sanitize builds it and runs these
+tests."""
 
 import subprocess
 from pathlib import Path
@@ -29,7 +30,8 @@ def test_random_programs(sanitizer, engine):
 
 @pytest.mark.parametrize("sanitizer", ["thread"])
 def test_plans_of_deferred_calls(sanitizer, tmp_path):
-    """Weft's thread makes them while the program's makes others and looks at all it remembers."""
+    """Weft's thread makes these plans while the program's thread makes others and searches all that
+    exist."""
     needs(sanitizer)
     program = tmp_path / "deferred_plans"
     compiler = mpi_libraries.implementation("mpich").prefix / "bin" / "mpicc"
@@ -49,4 +51,4 @@ def test_a_planted_race_is_found(sanitizer, tmp_path):
     done = planted.run("--seed", 6000, "--programs", 5)
     assert done.returncode != 0, done.stdout
     assert "WARNING: ThreadSanitizer: data race" in done.stdout
-    assert "weft::Progress::thread_main" in done.stdout  # not among the program's own threads only
+    assert "weft::Progress::thread_main" in done.stdout  # the call stack is one of Weft's thread

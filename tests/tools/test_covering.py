@@ -1,4 +1,5 @@
-"""Which cases `make test` goes through, by names of a product of axes (tests/covering.py)."""
+"""Tests which cases `make test` runs, by the names of cases that are a product of axes
+(tests/covering.py)."""
 
 from collections import Counter
 from itertools import product
@@ -61,7 +62,8 @@ def test_alone(): pass
 
 
 def test_marks_of_tests(pytester):
-    """A table's rows are one axis; of a product each value comes, and each pair that is named."""
+    """The rows of a table are one axis. Of a product each value occurs, and each pair of named
+    axes."""
     pytester.makepyfile(TESTS)
     pytester.makeconftest(
         "from covering import mark_what_is_long\n"

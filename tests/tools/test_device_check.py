@@ -1,5 +1,5 @@
-"""tools/device-check: what it would measure on a machine of 16 cores, without a job; and all of it
-on a GPU, with short jobs on the stand-in (tests/device)."""
+"""Tests tools/device-check: which measurements it would make on a machine of 16 cores, without a
+job, and its run on a GPU, with short jobs and a stand-in for the driver (tests/device)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from weft.measurements import presets
 from weft.system import gpu as weft_gpu
 from weft.system import installation, mpi_libraries
 
-pytestmark = pytest.mark.long  # a tool of the repository, which few changes touch
+pytestmark = pytest.mark.long  # few changes affect this tool of the repository
 
 TOOL = installation.ROOT / "tools" / "device-check"
 PARTS = installation.ROOT / "tools" / "device_check"
@@ -31,7 +31,7 @@ PARTS = installation.ROOT / "tools" / "device_check"
 
 @pytest.fixture(autouse=True)
 def settings(monkeypatch):
-    """Variables of the jobs, which take half of native's time."""
+    """Returns the list of the jobs' variables. Each job takes half of native's time."""
     found = []
 
     def overlap(row, engines, **variables):
@@ -79,7 +79,8 @@ def test_what_learns_is_measured_in_jobs_of_its_own(monkeypatch):
     def output_of(ranks, program, options, variables):
         assert program == "steps"
         jobs.append((ranks, variables.get("WEFT_ENGINE", ""), list(options)))
-        if options[-1] == 0:  # without work: seconds, us of a step, ns of an iteration
+        # without work the program prints seconds, us of a step, ns of an iteration
+        if options[-1] == 0:
             return "0.1 200.0\n2.0\n"
         return "0.2 {}\n".format(300 if variables.get("WEFT_ENGINE") == "auto" else 400)
 
@@ -131,7 +132,7 @@ def test_what_does_not_fit_into_the_time_is_left_out(tmp_path, capsys):
     assert "its time is up" in capsys.readouterr().out
 
 
-# ---- On a GPU: its jobs are scripts here
+# ---- On a GPU, with scripts in place of the jobs ----------------------------------------------
 
 
 def names(part):
@@ -139,7 +140,7 @@ def names(part):
 
 
 def test_all_programs_on_gpus_are_run(monkeypatch):
-    """And those that need kernels of several ranks at one time run where these are."""
+    """Programs that need kernels of several ranks at the same time run where that is possible."""
     monkeypatch.setattr(gpu.shutil, "which", lambda name: name)
     parts = gpu.gpu_parts({"CUDA_MPS_PIPE_DIRECTORY": "anywhere"})
     assert {word for part in parts for word in names(part)} >= set(programs.GPU_PROGRAMS)
@@ -160,7 +161,7 @@ def test_a_graph_is_launched_by_ranks_that_are_neighbours(shared):
 
 
 def test_the_stencil_has_the_sizes_of_its_preset():
-    """Which are all of the published ones."""
+    """The preset has all published sizes."""
     assert gpu.STENCILS == presets.GPU_STENCILS
     assert [order for order, _ in presets.GPU_STENCILS] == [1024 << i for i in range(6)]
 
@@ -203,7 +204,7 @@ def test_the_fastest_method_of_the_stencil_is_named(capsys):
 
 @pytest.fixture
 def jobs(tmp_path, monkeypatch):
-    """In place of mpiexec a script that carries out what follows the number of ranks."""
+    """Replaces mpiexec by a script that runs the words behind the number of ranks."""
     launcher = tmp_path / "bin" / "mpiexec"
     launcher.parent.mkdir()
     launcher.write_text('#!/bin/sh\nshift 2\nexec "$@"\n')
@@ -212,7 +213,7 @@ def jobs(tmp_path, monkeypatch):
 
 
 def test_jobs_that_hang_leave_time_for_the_others(jobs, monkeypatch, capsys):
-    """Though what they started keeps their output open."""
+    """Processes that a job has started may keep its output open."""
     monkeypatch.setattr(gpu, "LEAST_GPU_JOB_S", 0.05)
     hangs = ("sh", "-c", "trap '' TERM; sleep 60 & sleep 60")
     parts = [
@@ -251,7 +252,7 @@ def test_what_has_no_time_is_named(jobs, capsys):
 
 
 def test_all_of_it_ends_within_its_time(monkeypatch):
-    """Even where each job takes all that it may."""
+    """The tool ends in time even if each job uses its whole time limit."""
     now = 100.0
     monkeypatch.setattr(gpu, "monotonic", lambda: now)
 
@@ -293,7 +294,7 @@ def test_carried_programs_are_taken_where_they_run(tmp_path, monkeypatch):
     monkeypatch.setattr(programs, "CARRIED_PROGRAMS", carried)
     monkeypatch.setattr(programs, "SOURCES_MARK", mark)
     monkeypatch.setattr(programs, "BUILD", tmp_path / "build")
-    assert not programs.carried_programs_run()  # there are none
+    assert not programs.carried_programs_run()  # there are no copied programs
     program = carried / "bin" / "program"
     shutil.copy2("/bin/ls", program)
     mark.write_text("another source")
@@ -306,7 +307,7 @@ def test_carried_programs_are_taken_where_they_run(tmp_path, monkeypatch):
     assert not programs.carried_programs_run()
 
 
-# ---- From its start to its end, with the programs that were carried along, on the stand-in
+# ---- The whole tool, with copied programs and the stand-in --------------------------------------
 
 
 LAUNCHER = """\
@@ -367,7 +368,8 @@ def test_from_its_start_to_its_end(tmp_path):
         shutil.copy2(installation.BUILD / "lib" / f"lib{name}-mpich.so", carried / "lib")
     script(tree / "tools" / "device-check", TOOL.read_text())
     shutil.copytree(PARTS, tree / "tools" / PARTS.name)
-    (carried.parent / "programs.sources").write_text(hashlib.sha256().hexdigest())  # of nothing
+    # the checksum of no files
+    (carried.parent / "programs.sources").write_text(hashlib.sha256().hexdigest())
     launcher = LAUNCHER.format(
         python=sys.executable,
         standin=standins.CUDA,
@@ -380,7 +382,8 @@ def test_from_its_start_to_its_end(tmp_path):
     script(commands / "nvidia-smi", "#!/bin/sh\n")
     script(commands / "compute-sanitizer", SANITIZER)
     script(commands / "nvidia-cuda-mps-control", MPS)
-    options = ("--gpu", "--limit", "3600", "--out", tmp_path / "out")  # a busy machine may need it
+    # a busy machine may need this long
+    options = ("--gpu", "--limit", "3600", "--out", tmp_path / "out")
     done = subprocess.run(
         [sys.executable, tree / "tools" / "device-check", *options],
         env={**os.environ, "PATH": f"{commands}:{os.environ['PATH']}"},

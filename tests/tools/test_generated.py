@@ -1,6 +1,5 @@
-"""Generated files are those that the tools would write now. Of tools/generate_reference.py, which
-asks the built programs, test_reference.py says so.
-"""
+"""Tests that generated files are up to date. Files of tools/generate_reference.py, which runs the
+built programs, are tested in test_reference.py."""
 
 import subprocess
 import sys

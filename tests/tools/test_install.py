@@ -1,6 +1,5 @@
-"""An installation by `cmake --install` stands alone: it knows nothing of the source tree, and works
-after the whole prefix was moved.
-"""
+"""Tests that an installation by `cmake --install` is independent of the source tree, and works
+after its prefix was moved."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ import pytest
 from weft import __version__
 from weft.system import installation, mpi_libraries
 
-pytestmark = pytest.mark.long  # a tool of the repository, which few changes touch
+pytestmark = pytest.mark.long  # few changes affect this tool of the repository
 
 ROOT = installation.ROOT
 PROGRAMS = ("overlap", "nbceff", "latency", "pingpong", "plan", "replay", "idle", "weft-probe")
@@ -76,7 +75,8 @@ def done(command, **options) -> str:
 
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory) -> Path:
-    """Installed at one place and moved to another; its packages are those of .venv."""
+    """Makes an installation and moves it to another place. Its Python packages have the versions of
+    .venv."""
     if not (installation.BUILD / "bin/openmpi/overlap").exists():
         pytest.skip("an installation of all families needs: make mpis")
     place = tmp_path_factory.mktemp("install")
@@ -87,7 +87,7 @@ def prefix(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def weft(prefix, tmp_path, environment):
-    """Runs the installed `weft` where a directory has the package's name."""
+    """Runs the installed `weft` in a directory that contains a folder with the package's name."""
     (tmp_path / "weft").mkdir()
     (tmp_path / "weft" / "__init__.py").write_text("raise SystemExit('the wrong package')")
     environment.pop("WEFT_BUILD_DIR", None)
@@ -110,7 +110,7 @@ def test_layout(prefix):
 
 
 def test_no_library_of_the_tests_lies_beside_those_that_are_installed(prefix):
-    """`make build` puts all that lie there into the environment of the source tree."""
+    """`make build` copies all libraries in that folder to the environment of the source tree."""
     rules = (installation.BUILD / "build.ninja").read_text()
     built = set(re.findall(r"^build lib/(\S+\.so)", rules, re.MULTILINE))
     assert built == {path.name for path in (prefix / "lib/weft").glob("*.so")}
@@ -145,7 +145,7 @@ def test_plan(weft):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_gpu_programs_find_their_library(prefix, family, environment):
-    """Which is the installed one; there is no GPU that they find."""
+    """The program must find the installed library. There is no GPU here."""
     program = prefix / "libexec/weft" / family / "gpu_stencil"
     library = mpi_libraries.implementation(family)
     environment["LD_LIBRARY_PATH"] = str(library.prefix / "lib")
@@ -178,7 +178,7 @@ def test_pkg_config(prefix):
 
 
 def test_without_its_python(prefix, tmp_path):
-    """Packages that were compiled for one version of Python are of no use to another one."""
+    """Packages that were compiled for one version of Python cannot be used with another one."""
     for name in ("sh", "readlink"):
         (tmp_path / name).symlink_to(shutil.which(name))
     (tmp_path / "python3").write_text("#!/bin/sh\nexit 1\n")

@@ -1,7 +1,6 @@
-"""Kernels beside other libraries that do the same: PETSc's conjugate gradients, FFTW over MPI,
-mpi4py-fft; and of the atmosphere the transforms beside SHTns's and the output by HDF5 beside that
-by MPI itself.
-"""
+"""Compares kernels with other libraries that do the same: PETSc's conjugate gradients, FFTW over
+MPI and mpi4py-fft. Of the atmosphere, the transforms are compared with SHTns's, and the output by
+HDF5 with that by MPI itself."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ import pytest
 
 from weft.system import installation
 
-pytestmark = pytest.mark.long  # a tool of the repository, which few changes touch
+pytestmark = pytest.mark.long  # few changes affect this tool of the repository
 
 TOOL = installation.ROOT / "tools" / "compare-kernels"
 LIMIT_S = 1200
@@ -34,7 +33,7 @@ def compared(tmp_path_factory, testrun_uid) -> dict:
         pytest.skip(
             "Debian's PETSc and FFTW-MPI are not in .deps: tools/setup-references fetches them"
         )
-    # Once, also where the tests of this file run in several processes at a time.
+    # The comparison runs only once, even if several processes run the tests of this file.
     file = tmp_path_factory.getbasetemp().parent / f"compared-{testrun_uid}.json"
     with file.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -124,7 +123,7 @@ def test_the_sphere_s_transforms_are_those_of_shtns(compared):
 
 
 def test_without_shtns_one_line_says_what_brings_it(tmp_path):
-    """Where neither it nor a Python for it has been made."""
+    """Neither SHTns nor a Python for it is installed in this copy of the tool."""
     tool = tmp_path / "tools" / "compare-kernels"
     shutil.copytree(TOOL.parent, tool.parent, ignore=shutil.ignore_patterns("__pycache__"))
     done = subprocess.run(
@@ -139,7 +138,8 @@ def test_without_shtns_one_line_says_what_brings_it(tmp_path):
 
 @pytest.mark.long
 def test_a_file_of_hdf5_holds_the_bits_of_that_by_mpi(compared):
-    """Read back by a program of its own; each variant's file was compared when it was written."""
+    """The file is read by a separate program. Each variant's file was compared when it was written.
+    """
     if not compared["output"]:
         pytest.skip("Debian's parallel HDF5 is not in .deps: tools/setup-references fetches it")
     by_mpi, by_hdf5 = compared["output"]

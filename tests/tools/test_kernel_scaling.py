@@ -1,6 +1,5 @@
-"""Scaling of kernels: ratios are made within a round, the picture says where the cores end, and a
-measurement has every case of every kernel.
-"""
+"""Tests the scaling of kernels: ratios are formed within a round, the picture shows where the cores
+end, and a measurement has every case of every kernel."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ import pytest
 from weft.bench import kernel_runs
 from weft.system import info, mpi_libraries
 
-pytestmark = pytest.mark.long  # a tool of the repository, which few changes touch
+pytestmark = pytest.mark.long  # few changes affect this tool of the repository
 
 TOOLS = Path(__file__).parents[2] / "tools"
 MACHINES = {"m": "a machine"}
@@ -28,7 +27,8 @@ def scaling(monkeypatch):
 
 
 def figures(scaling, cores: int = 2) -> dict:
-    """Blocking takes 60 ms on one rank, then half and a third of that; overlapped 10 ms less."""
+    """Returns figures in which the blocking kernel takes 60 ms on one rank, and a half and a third
+    of that on more. The overlapped kernel takes 10 ms less."""
     times = {
         str(ranks): {"blocking": [60 / r, 120 / r], "overlapped": [60 / r - 10, 120 / r - 20]}
         for ranks, r in zip(scaling.RANKS, (1, 2, 3))
@@ -41,7 +41,7 @@ def figures(scaling, cores: int = 2) -> dict:
 
 
 def test_ratios_are_made_within_a_round(scaling):
-    """The second round ran on a machine half as fast, which changes no ratio."""
+    """In the second round the machine is half as fast, which changes no ratio."""
     times = figures(scaling)["kernels"]["stencil"]["strong"]
     assert scaling.figure(times, "blocking", 4) == pytest.approx((3, 3, 3))
     assert scaling.figure(times, "overlapped", 2) == pytest.approx((3, 3, 3))
@@ -50,7 +50,7 @@ def test_ratios_are_made_within_a_round(scaling):
 
 
 def test_the_picture_says_where_the_cores_end(scaling):
-    """From the mark of two ranks on; on a machine with enough cores nowhere."""
+    """The mark begins behind two ranks. On a machine with enough cores there is none."""
     panels = len(scaling.PROBLEMS) * len(scaling.MODES)
     drawn = scaling.picture(figures(scaling), MACHINES)
     xml.fromstring(drawn)
@@ -105,7 +105,7 @@ def test_problems_of_more_ranks_are_larger(scaling):
 
 
 def test_a_measurement_runs_every_case_with_its_problem(scaling, monkeypatch):
-    """The programs themselves, small, without a lab."""
+    """The real programs run with small problems and without a lab."""
     missing = [
         n for n in scaling.PROBLEMS if not mpi_libraries.implementation("mpich").program(n).exists()
     ]
@@ -136,8 +136,8 @@ def test_a_measurement_runs_every_case_with_its_problem(scaling, monkeypatch):
     assert data["cores"] == len(info.whole_cores()) and "MPICH" in data["library"]
     assert len(asked) == len(small) * 2 * 2
     assert links["stencil"] == "" and links["pipecg"] == ",delay=1ms"
-    assert ("stencil", "--grid 8x6x6 --steps 2", 1) in asked  # strong
-    assert ("stencil", "--grid 4x6x6 --steps 2", 1) in asked  # weak
+    assert ("stencil", "--grid 8x6x6 --steps 2", 1) in asked  # the problem of strong scaling
+    assert ("stencil", "--grid 4x6x6 --steps 2", 1) in asked  # the problem of weak scaling
     assert scaling.figure(data["kernels"]["fft3d"]["weak"], "blocking", 1) == (1, 1, 1)
     page = scaling.page(data, MACHINES)
     assert "# Strong and weak scaling" in page and "a machine. Quiet." in page

@@ -1,7 +1,6 @@
-"""The modulefiles of an installation, under Debian's Lmod and Environment Modules.
+"""Tests the modulefiles of an installation with Debian's Lmod and Environment Modules.
 
-The prefix is moved before they are used: they must find it by their own place.
-"""
+The prefix is moved first, since the files must find it by their own place."""
 
 from __future__ import annotations
 
@@ -14,13 +13,13 @@ import pytest
 from weft import __version__
 from weft.system import installation
 
-pytestmark = pytest.mark.long  # a tool of the repository, which few changes touch
+pytestmark = pytest.mark.long  # few changes affect this tool of the repository
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / ".deps" / "modules"
-# Lmod reads Tcl's modulefiles by the tclsh in PATH.
+# Lmod reads Tcl's modulefiles with the tclsh in PATH.
 PATH = f"{TOOLS}/usr/bin:/usr/bin:/bin"
-# module tool, and the end of its modulefile's name
+# Each pair is a module tool and the suffix of its modulefile.
 PAIRS = (("lmod", ".lua"), ("lmod", ""), ("environment-modules", ""))
 LOAD = """
 module() { eval "$(%s bash "$@")"; }
@@ -31,7 +30,7 @@ module load weft || exit 1
 
 @pytest.fixture(params=PAIRS, ids="{0[0]}{0[1]}".format)
 def module(request):
-    """The shell's `module`, and the name of the modulefile."""
+    """Returns the shell code that defines `module`, and the name of the modulefile."""
     tool, suffix = request.param
     if not (TOOLS / "unpacked").exists():
         pytest.skip(f"needs Debian's package {tool}; tools/setup-modules fetches it")
@@ -46,7 +45,7 @@ def module(request):
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory) -> Path:
-    """The parts of an installation that the tests look at, moved after they were made."""
+    """Installs the parts that the tests need, and moves them."""
     place = tmp_path_factory.mktemp("prefix")
     for component in ("native", "documentation"):
         command = ["cmake", "--install", installation.BUILD, "--strip", "--component", component]
@@ -58,7 +57,7 @@ def installed(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def prefix(module, installed):
-    """With the modulefile in question only: Lmod prefers its own to Tcl's."""
+    """Hides all modulefiles except the tested one, since Lmod prefers its own to Tcl's."""
     files = installed / "share" / "weft" / "modulefiles" / "weft"
     hidden = [file for file in files.iterdir() if file.name != module[1]]
     for file in hidden:
@@ -70,7 +69,7 @@ def prefix(module, installed):
 
 @pytest.fixture
 def shell(module, prefix):
-    """Runs a script behind `module load weft`, in an otherwise empty environment."""
+    """Runs a script after `module load weft`, in an otherwise empty environment."""
 
     def run(script: str, **variables: str) -> str:
         done = subprocess.run(

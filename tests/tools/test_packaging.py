@@ -1,5 +1,5 @@
-"""The recipes of packaging/ are read, and have the version of the tree; what a release says of
-itself agrees. What carries the recipes out is not needed: tools/release-check does that."""
+"""Tests that the recipes of packaging/ can be read, have the version of the source tree, and agree
+with the release notes. Nothing is installed by them here; tools/release-check does that."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from weft import __version__
 from weft.system import installation
 
-pytestmark = pytest.mark.long  # a tool of the repository, which few changes touch
+pytestmark = pytest.mark.long  # few changes affect this tool of the repository
 
 ROOT = installation.ROOT
 PACKAGING = ROOT / "packaging"
@@ -45,7 +45,7 @@ def recipes(tmp_path_factory) -> Path:
 
 
 def test_spack(recipes):
-    """Its source is the archive beside it, with that checksum."""
+    """The recipe's source is the archive beside it, with the checksum of that."""
     source = (recipes / "spack_repo/weft/packages/weft/package.py").read_text()
     assert "@" not in re.sub(r'"@\d|\w@\d|^    @\w', "", source, flags=re.MULTILINE)
     (version,) = calls(source, "version")
@@ -59,7 +59,7 @@ def test_spack(recipes):
 
 
 def test_conda(recipes):
-    """It packs the wheel of this version, and asks for what the wheel asks for."""
+    """The recipe packs the wheel of this version, and requires what the wheel requires."""
     source = (recipes / "conda/recipe.yaml").read_text()
     assert f'version: "{__version__}"' in source
     (wheel,) = re.findall(r"- path: \.\./(\S+\.whl)", source)
@@ -73,7 +73,7 @@ def test_conda(recipes):
 
 
 def test_images_install_by_one_script():
-    """Each file that they copy is there, but for the wheel."""
+    """Each file that the images copy exists, except the wheel."""
     for name in ("Dockerfile", "weft.def"):
         text = (PACKAGING / "containers" / name).read_text()
         assert "sh /tmp/weft/install /tmp/weft/" in text
@@ -119,7 +119,7 @@ def test_the_first_line_says_what_was_run(name):
 
 
 def test_a_release_agrees_with_itself(tmp_path):
-    """CITATION.cff and CHANGELOG.md name the version; a version without notes is refused."""
+    """CITATION.cff and CHANGELOG.md name the version. A version without notes is refused."""
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
     notes = subprocess.run([ROOT / "tools/release-notes"], capture_output=True, text=True)
     assert notes.stdout.startswith(f"# Weft {__version__}\n\n")

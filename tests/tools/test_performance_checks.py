@@ -1,5 +1,5 @@
-"""tools/performance-checks: its table, verdicts and figures, from jobs that are made up; and one
-check with real jobs."""
+"""Tests tools/performance-checks: its table, verdicts and figures, with made-up jobs, and one check
+with real jobs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from weft.bench.settings import SettingsError, lab_words
 from weft.measurements import statistics
 from weft.system import installation, mpi_libraries
 
-pytestmark = pytest.mark.long  # a tool of the repository, which few changes touch
+pytestmark = pytest.mark.long  # few changes affect this tool of the repository
 
 TOOL = [sys.executable, "tools/performance-checks"]
 
@@ -52,7 +52,7 @@ def tool(*options: object, seconds: int = 60) -> subprocess.CompletedProcess:
     )
 
 
-# ---- The table --------------------------------------------------------------------------------
+# ---- Table of checks --------------------------------------------------------------------------
 
 
 def test_the_list_has_every_check_with_its_limits():
@@ -80,9 +80,9 @@ def test_a_pattern_that_matches_no_check_is_refused():
         ("≥ 0.95 s", statistics.of([0.96] * 6), MET),
         ("≥ 0.95 s", statistics.of([0.90, *[0.96] * 5]), WITHIN),
         ("≥ 0.95 s", statistics.of([0.90] * 6), MISSED),
-        ("≤ 1.0", statistics.of([0.9] * 5), UNKNOWN),  # too few for an interval
+        ("≤ 1.0", statistics.of([0.9] * 5), UNKNOWN),  # five samples are too few for an interval
         ("≤ 1.0", None, UNKNOWN),
-        ("≤ 0", 0, MET),  # counted
+        ("≤ 0", 0, MET),  # a number that was counted has no interval
         ("≤ 0", 1, MISSED),
         ("", 1, NO_LIMIT),
     ],
@@ -130,7 +130,7 @@ def test_ways_take_turns_forwards_and_backwards():
     assert "".join(seen) == "abbaab"
 
 
-# ---- All checks, with jobs that are made up ---------------------------------------------------
+# ---- All checks, with made-up jobs --------------------------------------------------------------
 
 SPEEDS = {
     "pipecg": "product with the matrix: 24.5 GB/s, triad 30.1 GB/s, share 0.81 [0.79-0.84]\n",
@@ -178,7 +178,7 @@ def a_run(share: float = 0.4, **times_us: float):
 
 @pytest.fixture
 def made_up(monkeypatch):
-    """Stands for all jobs and commands; has what was asked for."""
+    """Replaces all jobs and commands. Returns the list of what was requested."""
     asked = []
 
     def job(self, program, options, weft=None, mpi="", **variables):
@@ -284,13 +284,14 @@ def test_one_rank_s_speed_is_set_beside_the_memory_s_and_fftw_s(made_up):
     assert all(weft is None and "speed" in options for _, options, weft in made_up)
     assert found["pipecg 0"].verdict == MET and found["pipecg 0"].value.median == 0.81
     cpals = found["cpals 1"]
-    assert cpals.verdict == MISSED and cpals.value.median == 0.45  # of what must be moved
+    # the share refers to the bytes that must be moved
+    assert cpals.verdict == MISSED and cpals.value.median == 0.45
     assert found["fft3d 3"].verdict == MET and found["fft3d 3"].value.median == 1.19
     assert found["atmosphere 2"].what.endswith("to the grid, speed / multiply-adds alone")
 
 
 def test_the_speed_of_a_program_that_fails_or_tells_none_is_unknown(made_up, monkeypatch):
-    """After its figure it may have found that its results are wrong."""
+    """A program may find that its results are wrong after it has printed its figure."""
 
     def job(self, program, options, *_, **__):
         if program == "fft3d":
@@ -303,7 +304,7 @@ def test_the_speed_of_a_program_that_fails_or_tells_none_is_unknown(made_up, mon
     assert {one.note.split()[-1] for one in found} == {"results", "speed"}
 
 
-# ---- The advisor ------------------------------------------------------------------------------
+# ---- Advisor ----------------------------------------------------------------------------------
 
 
 def test_the_advisors_interval_is_that_of_the_timed_steps_of_the_kernel():
@@ -332,7 +333,7 @@ def test_the_best_choice_is_the_one_that_was_measured(verdict, by_the_change, be
 def test_first_lines_are_judged_where_most_best_choices_are_known(
     unknown, told, made_up, monkeypatch
 ):
-    """Of five programs, or six."""
+    """The best choice is known for five or six programs."""
     left = [None] * unknown
     monkeypatch.setattr(advisor, "is_right", lambda *case: left.pop() if left else True)
     (check,) = [check for check in table.CHECKS if check.name == "first-line"]
@@ -390,7 +391,7 @@ def event(rank: int, what: int, began_us: float, ended_us: float) -> dict:
 
 
 def test_windows_are_held_against_the_time_of_their_own_call():
-    """Four calls of each rank, of which not the same are watched."""
+    """Each rank makes four calls, and different calls of them are watched."""
     stored = made("MPI_Bcast", [(0, 0, 10), (1, 0, 10)])
     for rank in (0, 1):
         stored["event"].extend(event(rank, CALL, 100 * i, 100 * i + 10) for i in range(4))
@@ -401,7 +402,7 @@ def test_windows_are_held_against_the_time_of_their_own_call():
     site.after = sites.Windows([40.0], [40.0])
     own = {0: [40.0, 20.0, 40.0, 45.0], 1: [39.0, 25.0, 25.0, 25.0]}
     assert windows.off_us(own, site, stored) == [5.0, 5.0, 1.0]
-    site.after = sites.Windows([0.0], [2000.0])  # no one figure
+    site.after = sites.Windows([0.0], [2000.0])  # these bounds give no single figure
     assert windows.off_us(own, site, stored) == []
     assert windows.off_us(own, None, stored) == []
 
@@ -440,7 +441,8 @@ def test_the_shortest_form_gives_every_figure_and_keeps_what_was_measured(permit
     rows = found["checks"]
     waiting = ["processor time, more than tcc", "hidden meanwhile"]
     assert [row["quantity"] for row in rows] == waiting + 3 * ["CPU ticks", "wake-ups"]
-    assert [row["verdict"] for row in rows] == 2 * [UNKNOWN] + 6 * [MET]  # two rounds; counted
+    # two rounds give no interval; the other figures are counted
+    assert [row["verdict"] for row in rows] == 2 * [UNKNOWN] + 6 * [MET]
     assert all(row["value"]["n"] == 2 and row["at"].startswith("mpich, 2 n") for row in rows[:2])
     assert done.stdout.splitlines()[-1].startswith(f"{UNKNOWN}: 2, {MET}: 6")
     polling = [one for one in found["measurements"] if {"sleep", "yield"} <= set(one["command"])]

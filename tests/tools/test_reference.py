@@ -1,7 +1,8 @@
-"""What is written from the programs' tables of options: man pages, completion, reference.
+"""Tests files that are generated from the programs' tables of options: man pages, completion,
+reference.
 
-Each test goes both ways: what `--help` has is in the file, and what the file has is in `--help`.
-"""
+Each test has both directions: everything in `--help` is in the file, and everything in the file is
+in `--help`."""
 
 from __future__ import annotations
 
@@ -25,13 +26,13 @@ COMPLETION = ROOT / "packaging" / "completion"
 COMMANDS = ("run", "schedule", "bench", "plan", "report", "compare", "info", "doctor", "demo")
 COMMANDS = (*COMMANDS, "sim", "reproduce", "lab run", "advise", "learned", "place", "model")
 COMMANDS = (*COMMANDS, "try")
-LONG = pytest.mark.long  # the test that all is up to date is not
+LONG = pytest.mark.long  # marks all tests except the one that the files are up to date
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 
 @pytest.fixture(scope="session")
 def help_of(weft):
-    """The text of `weft COMMAND --help`, in which nothing is cut off."""
+    """Returns the text of `weft COMMAND --help`, in which nothing is cut off."""
 
     def ask(command: str) -> str:
         done = subprocess.run(
@@ -113,7 +114,7 @@ def test_completion_files_have_the_options_of_help(help_of, command, name):
 
 
 def mentioned_only(command: str) -> set[str]:
-    """Options that the help of a command names, but that are another's."""
+    """Returns options that a command's help mentions, but that belong to another command."""
     return {"schedule": set(), "run": {"--list"}}.get(command, set())
 
 
@@ -197,7 +198,7 @@ ZSH_TYPED = [
 
 
 def zsh_lines(typed: list[str]) -> list[str]:
-    """What a terminal's zsh makes of each line and a tab."""
+    """Returns the line that an interactive zsh makes of each line followed by a tab."""
     first, terminal = pty.openpty()
     shell = subprocess.Popen(
         ["zsh", "-f", "-i"],
@@ -211,7 +212,7 @@ def zsh_lines(typed: list[str]) -> list[str]:
     keys = [ZSH_SET_UP.format(places), *(f"{line}\t\x01print -r -- GOT \x05 END" for line in typed)]
     os.write(first, "".join(f"{line}\n" for line in [*keys, "exit"]).encode())
     shown = b""
-    with contextlib.suppress(OSError):  # the shell has gone
+    with contextlib.suppress(OSError):  # the shell has ended
         while part := os.read(first, 4096):
             shown += part
     shell.wait(timeout=60)

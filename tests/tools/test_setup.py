@@ -1,7 +1,6 @@
-"""The set-up where something is missing: one sentence each, with the command that helps.
+"""Tests the set-up if something is missing: it prints one sentence with the command that helps.
 
-Why: this is the first that a new user sees of Weft, and where most would give up.
-"""
+This is the first output of Weft that a new user sees, and where most would give up."""
 
 import os
 import shutil
@@ -15,17 +14,17 @@ import pytest
 
 from weft.system import building, installation, mpi_libraries
 
-pytestmark = pytest.mark.long  # a tool of the repository, which few changes touch
+pytestmark = pytest.mark.long  # few changes affect this tool of the repository
 
 TOOLS = installation.ROOT / "tools"
 REQUIREMENTS = TOOLS / "requirements" / "build.txt"
-# What the scripts call, without any compiler.
+# The scripts use these commands, and no compiler.
 WORDS = ("sh", "dirname", "tr", "sed", "id", "awk", "grep")
 
 
 @pytest.fixture
 def script(tmp_path):
-    """Puts a command of that name and text into a folder of its own; returns the folder."""
+    """Writes a command of this name and text into a folder, and returns the folder."""
 
     def put(name: str, text: str) -> Path:
         place = tmp_path / "commands"
@@ -39,7 +38,7 @@ def script(tmp_path):
 
 
 def fails(command: list, **variables: str) -> str:
-    """What the command says; it has to be one sentence of Weft's."""
+    """Returns the command's message, which must be one sentence of Weft's."""
     environment = {**os.environ, **variables}
     done = subprocess.run(
         [str(word) for word in command], env=environment, capture_output=True, text=True
@@ -70,7 +69,8 @@ def test_no_network(tmp_path):
 
 @pytest.fixture
 def package(tmp_path):
-    """Requirements of one small package, which lies beside; no network is asked."""
+    """Returns a file of requirements with one small package, which is in a folder beside it. No
+    network is used."""
     wheel = tmp_path / "shelf" / "weft_small-1.0-py3-none-any.whl"
     wheel.parent.mkdir()
     about = "weft_small-1.0.dist-info"
@@ -89,7 +89,7 @@ def package(tmp_path):
 
 
 def set_up(directory: Path, package: Path, **variables: str) -> Path:
-    """The environment's packages."""
+    """Sets up an environment, and returns the folder of its packages."""
     command = [TOOLS / "make-venv", directory, package]
     subprocess.run(command, env={**os.environ, **variables}, check=True)
     (packages,) = directory.glob("lib/python*/site-packages")
@@ -151,7 +151,7 @@ def test_no_intel_mpi_elsewhere(script):
 
 
 def configure(tmp_path, *options: str) -> str:
-    """What a configuration says that Weft ends."""
+    """Returns the message with which Weft ends the configuration."""
     command = ["cmake", "-S", installation.ROOT, "-B", tmp_path / "build", "-G", "Ninja", *options]
     path = f"{installation.ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"
     done = subprocess.run(
@@ -183,7 +183,7 @@ def test_wrapper_without_a_fitting_library(tmp_path, script, header, says):
 
 
 def test_programs_of_a_library_that_is_known_by_its_wrapper(tmp_path):
-    """As for a cluster's own MPI library: the compiler is not the library's."""
+    """The compiler is not the MPI library's own, as in a cluster."""
     wrappers = [
         mpi_libraries.implementation(name).prefix / "bin/mpicc" for name in ("mpich", "openmpi")
     ]
@@ -253,7 +253,8 @@ def test_compiler_that_is_too_old(script, macros, sentence):
 
 
 def test_locks_of_other_installations_are_waited_for(script, tmp_path):
-    """Those that apt-get gives up on at once; any other failure is said at once."""
+    """apt-get gives up at once if another process holds a lock, so that it is called again. Any
+    other failure is reported at once."""
     said = "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 7 (apt-get)"
     script("sleep", f"touch {tmp_path}/slept")
     place = script("apt-get", f"[ -e {tmp_path}/slept ] || {{ echo '{said}' >&2; exit 100; }}")
@@ -268,14 +269,14 @@ def test_locks_of_other_installations_are_waited_for(script, tmp_path):
 
 @pytest.mark.parametrize("jobs", ["-j", "-j3"])
 def test_ninja_hears_of_no_jobserver(tmp_path, jobs):
-    """That of make is closed to it."""
+    """make does not pass its jobserver to ninja."""
     if not (installation.ROOT / "build/build.ninja").exists():
         pytest.skip("needs make build")
     (tmp_path / "Makefile").write_text(
         "include Makefile\nasked:\n\t@echo $(JOBS)\n\t@$(BUILD) --target help\n"
     )
     command = ["make", jobs, "-C", installation.ROOT, "-f", tmp_path / "Makefile", "asked"]
-    # As from inside a make, for which this one need not wait.
+    # With this variable make behaves as inside another make, for which it need not wait.
     environment = {**os.environ, "MAKELEVEL": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert jobs.removeprefix("-j") in done.stdout.splitlines()
@@ -284,7 +285,7 @@ def test_ninja_hears_of_no_jobserver(tmp_path, jobs):
 
 
 def test_two_makes_in_one_folder(tmp_path):
-    """The second one waits until the first has ended, and says so."""
+    """The second make waits until the first has ended, and says so."""
     (tmp_path / "tools").mkdir()
     shutil.copy(TOOLS / "alone", tmp_path / "tools")
     makefile = """
@@ -310,7 +311,7 @@ def test_no_such_c_compiler():
 
 @pytest.fixture
 def clone(tmp_path):
-    """What `make` leaves in a folder, as far as a move of it matters."""
+    """Makes the files of a source tree that matter if it is moved."""
     (tmp_path / "tools").mkdir()
     shutil.copy(TOOLS / "forget-old-place", tmp_path / "tools")
     for name in (".deps/.place", ".venv/.complete", "build/CMakeCache.txt", "build/.configured"):
@@ -319,13 +320,13 @@ def clone(tmp_path):
     (tmp_path / ".deps/.place").write_text(f"{tmp_path}\n")
     (tmp_path / ".venv/bin").mkdir()
     python = tmp_path / ".venv/bin/python"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')  # which has pip
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')  # this interpreter has pip
     python.chmod(0o755)
     return tmp_path
 
 
 def forgets(clone: Path) -> bool:
-    """Whether the next `make` sets it up anew."""
+    """Returns whether the next `make` will set up the tree again."""
     said = subprocess.run([clone / "tools/forget-old-place"], capture_output=True, text=True)
     assert said.returncode == 0
     gone = [not (clone / name).exists() for name in (".venv", "build/.configured")]
@@ -351,7 +352,8 @@ def test_python_that_has_gone(clone):
 
 @pytest.fixture
 def half_built(monkeypatch, tmp_path, script):
-    """A source tree that knows how to build bin/weft-sim; `make` writes down what it was asked."""
+    """Makes a source tree that can build bin/weft-sim. `make` stores the words with which it is
+    called."""
     build = tmp_path / "build"
     (build / "bin").mkdir(parents=True)
     (build / "build.ninja").write_text("build bin/weft-sim: LINK main.o\nbuild weft: phony x\n")

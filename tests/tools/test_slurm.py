@@ -1,7 +1,7 @@
-"""tools/slurm-test, as far as it goes without Slurm: the page's scripts, and its judgement.
+"""Tests those parts of tools/slurm-test that need no Slurm: the page's scripts, and the judgement
+of jobs.
 
-The tool itself starts a Slurm of two nodes and needs root; docs/cluster.md says what it does.
-"""
+The tool itself starts a Slurm of two nodes and needs root; docs/cluster.md describes it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from weft.system import installation
 
-pytestmark = pytest.mark.long  # a tool of the repository, which few changes touch
+pytestmark = pytest.mark.long  # few changes affect this tool of the repository
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def tool():
     path = str(installation.ROOT / "tools" / "slurm-test")
     loader = importlib.machinery.SourceFileLoader("slurm_test", path)
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("slurm_test", loader))
-    sys.modules["slurm_test"] = module  # dataclasses look their module up
+    sys.modules["slurm_test"] = module  # dataclasses look the module up there
     loader.exec_module(module)
     return module
 

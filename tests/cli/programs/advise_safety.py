@@ -23,7 +23,7 @@ from mpi4py import MPI
 
 comm = MPI.COMM_WORLD
 COUNT = 40_000
-ROUNDS = 2  # of each case one result is watched, and what one sends
+ROUNDS = 2  # number of rounds; in each case one result and one send buffer are observed
 send = np.arange(COUNT, dtype="d") % 17
 
 

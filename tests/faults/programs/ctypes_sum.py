@@ -1,7 +1,6 @@
 """Sums by ctypes, which looks each call up in the MPI library itself: ctypes_sum.py LIBRARY.
 
-Prints "right" on each rank. LIBRARY is libmpi.so.12 or libmpi.so.40, whose handles differ.
-"""
+Each rank prints "right". LIBRARY is libmpi.so.12 or libmpi.so.40, whose handles differ."""
 
 import sys
 from ctypes import CDLL, addressof, byref, c_char, c_int, c_void_p
@@ -11,7 +10,8 @@ MPI = CDLL(sys.argv[1])
 
 
 def handle(number, symbol):
-    """MPICH's handles are numbers, Open MPI's are addresses of variables."""
+    """Returns a predefined handle. MPICH's handles are numbers, Open MPI's are addresses of
+    variables."""
     return c_void_p(addressof(c_char.in_dll(MPI, symbol))) if OPENMPI else c_int(number)
 
 
