@@ -26,8 +26,8 @@ def sites(path: Path) -> dict[str, dict]:
 
 
 def made(call: str, arrivals: list[tuple[int, int, int]], root: int = 0) -> store.Stored:
-    """Returns a record in which each rank made one call. Arrivals are (rank, arrived, left) in ns.
-    """
+    """Returns a record in which each rank made one call. Arrivals are (rank, arrived, left) in
+    ns."""
     ranks = len(arrivals)
     shared = {"module": "m", "offset": 1, "place": "f.c:7:work", "call": call, "comm_kind": 0}
     site = {**shared, "site": 0, "comm_size": ranks, "comm_nodes": 2, "size_class": 4, "bytes": 8}

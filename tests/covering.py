@@ -1,10 +1,10 @@
 """Selects the cases of a test that `make test` runs; `make test-long` runs the others.
 
-A test that is marked `covering` has several axes, such as libraries, engines and numbers of ranks,
-and its cases are their product. `make test` runs a few of the cases in which each value of each
-axis occurs. The other cases get the mark `long`. An axis is one `parametrize`, or a fixture with
-values. Axes that the mark names are treated as one, so that all combinations of their values occur.
-"""
+A test that is marked `covering` has several axes, such as libraries, engines and numbers of
+ranks, and its cases are their product. `make test` runs a few of the cases in which each value
+of each axis occurs. The other cases get the mark `long`. An axis is one `parametrize`, or a
+fixture with values. Axes that the mark names are treated as one, so that all combinations of
+their values occur."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
 """Whole programs whose calls `weft advise --patch` changes or leaves (cli/programs/patch/whole).
 Comments in them say what is expected:
 
-EXPECT NAME: changed             what becomes of a call, as the MPI standard has it
-EXPECT NAME: left: WORDS         with words of the reason
-FILE NAME                        a file that belongs to the program
-CALL NAME [MEETS OTHER]          the line of a call, which other ranks make at another place
-USE NAME [FUNCTION]              the line, of another function perhaps, that uses its result first
-"""
+EXPECT NAME: changed             what becomes of a call, as the MPI standard has it EXPECT NAME:
+left: WORDS         with words of the reason FILE NAME                        a file that belongs
+to the program CALL NAME [MEETS OTHER]          the line of a call, which other ranks make at
+another place USE NAME [FUNCTION]              the line, of another function perhaps, that uses
+its result first"""
 
 from __future__ import annotations
 
@@ -35,7 +34,8 @@ class Program:
     """A copy of a program in a temporary folder."""
 
     main: Path
-    # words of the reason by the name of the call; an empty string if the call is changed
+    # By the name of the call, these are words of the reason; an empty string means that the call is
+    # changed.
     expected: dict[str, str] = field(default_factory=dict)
     files: list[Path] = field(default_factory=list)
 

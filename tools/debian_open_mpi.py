@@ -14,7 +14,7 @@ SETTINGS = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_mca_base_component_show_load_errors": "0",
-    # waiting ranks yield the core, so that other work on the machine disturbs less
+    # Waiting ranks yield the core, so that other work on the machine disturbs less.
     "OMPI_MCA_mpi_yield_when_idle": "1",
     # Open MPI 4 looks for ssh or rsh even if it needs none, and a new machine may have neither.
     "OMPI_MCA_plm_rsh_agent": "sh",

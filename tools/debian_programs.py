@@ -71,8 +71,8 @@ class Program(ABC):
         self.stamp.touch()
 
     def build(self, source: Path | None) -> None:  # noqa: B027
-        """Builds the program from a source that no package has. Programs of packages need no build.
-        """
+        """Builds the program from a source that no package has. Programs of packages need no
+        build."""
 
     def environment(self) -> dict[str, str]:
         """Returns the variables that the program and its launcher need in addition."""
@@ -85,8 +85,8 @@ class Program(ABC):
 
     @abstractmethod
     def command(self, directory: Path, ranks: int, short: bool) -> list[object]:
-        """Writes the input into the directory in which the program runs, and returns its command.
-        """
+        """Writes the input into the directory in which the program runs, and returns its
+        command."""
 
     @abstractmethod
     def results(self, directory: Path, output: str) -> dict[str, float]:
@@ -142,8 +142,8 @@ class Lammps(Program):
 
 
 class PwX(Program):
-    """The self-consistent field, forces and stress of two silicon atoms, one of which is displaced.
-    """
+    """The self-consistent field, forces and stress of two silicon atoms, one of which is
+    displaced."""
 
     PSEUDOPOTENTIAL = "usr/share/doc/quantum-espresso/examples/EPW/sic/pp/Si.pz-vbc.UPF.gz"
     INPUT = """\

@@ -182,7 +182,7 @@ def wrapper(call):
     name, given, passed = short(call), parameters(call), arguments(call)
     inside = ", ".join(filter(None, ["Visit& visit", given]))
     waits, inline = "", ""
-    # a program may call it in a polling loop, so that few instructions are used
+    # A program may call it in a polling loop, so that few instructions are used.
     if never_waits(call):
         waits, inline = ", Waits::never", "[[gnu::always_inline]] inline "
     text = [

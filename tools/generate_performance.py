@@ -35,8 +35,8 @@ No figure of a fast network, of a machine with several NUMA domains, or of a clu
 
 
 def read(path: Path):
-    """Reads data. Figures keep the digits with which they were written: 0.40 does not become 0.4.
-    """
+    """Reads data. Figures keep the digits with which they were written: 0.40 does not become
+    0.4."""
     return json.loads(path.read_text(), parse_float=Decimal)
 
 

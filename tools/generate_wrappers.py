@@ -97,7 +97,7 @@ def nonblocking_form(call, calls):
 
 def joining(call):
     """Returns the statements before a collective call that has no non-blocking form."""
-    # this call also waits for ranks outside of its communicator
+    # This call also waits for ranks outside of its communicator.
     if call["name"] == "MPI_Intercomm_create":
         return [f"  after_deferred({argument(call, 'comm')});"]
     if not call.get("collective"):
@@ -274,8 +274,8 @@ def entered_as_known(call):
 
 
 def when_nested(call):
-    """Returns the condition under which a call from inside MPI is passed directly to the library.
-    """
+    """Returns the condition under which a call from inside MPI is passed directly to the
+    library."""
     if call["class"] != "completion":
         return "nested"
     count = argument(call, "request_count") or "1"

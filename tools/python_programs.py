@@ -30,7 +30,7 @@ class PythonProgram(Program):
 
     driver: str = ""
     requirements: tuple[str, ...] = ()
-    # requirements that are built from source, with the other requirements installed
+    # These requirements are built from source when the others are installed.
     built: tuple[str, ...] = ()
     arguments: tuple[object, ...] = ()
     short_arguments: tuple[object, ...] = ()

@@ -16,8 +16,7 @@ Lab(nodes)  runs MPI jobs on nodes of this machine that are joined by slow links
 Names of columns end in their units: _us are microseconds, seconds are seconds, bytes are bytes;
 shares and ratios are plain numbers, of which 1 is all, or equally fast.
 
-The command line (weft --help) is in Python, too, but for what runs once per rank (src/launch).
-"""
+The command line (weft --help) is in Python, too, but for what runs once per rank (src/launch)."""
 
 from importlib import import_module
 from typing import Any

@@ -212,11 +212,11 @@ def main() -> None:
         messages.say("weft", error)
         end(REFUSED)
     except Exception as error:
-        # importing sqlite3 here would slow down every start
+        # Importing sqlite3 here would slow down every start.
         if type(error).__module__ == "sqlite3":
             messages.say("weft", f"what was measured cannot be kept: {error}")
             end(REFUSED)
-        # the parser's errors have this method; other exceptions are not handled here
+        # The parser's errors have this method; other exceptions are not handled here.
         if not hasattr(error, "format_message"):
             raise
         refuse(error)
@@ -228,7 +228,7 @@ def refuse(error: Any) -> None:
     """Prints an error of the command line's parser as one sentence, and exits."""
     context = getattr(error, "ctx", None)
     text = number_needed(error) or error.format_message().replace("Value error, ", "")
-    # the error's text is the whole help, without a message
+    # The error's text is the whole help, without a message.
     if type(error).__name__ == "NoArgsIsHelpError":
         print(text, file=sys.stderr)
     elif text:

@@ -42,8 +42,7 @@ class Result:
     facts   what the file says of itself: `weft` (the version), `date` (ISO 8601, UTC), `host`,
             `mpi`, `ranks`, `command`, and `headline`, the figures of the command's first sentence.
             Files of an older Weft lack some of these.
-    tables  the names of its tables; `columns()` gives the first one.
-    """
+    tables  the names of its tables; `columns()` gives the first one."""
 
     def __init__(
         self,

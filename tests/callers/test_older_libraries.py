@@ -1,5 +1,5 @@
-"""Runs the conformance program on older releases that Debian packages: MPICH 4.0 and Open MPI 4.1.
-"""
+"""Runs the conformance program on older releases that Debian packages: MPICH 4.0 and Open MPI
+4.1."""
 
 import json
 import os

@@ -101,8 +101,8 @@ def all_right(weft, environment, compiled_for, tmp_path):
 
 @pytest.fixture(scope="session")
 def linked_to(compiled):
-    """Builds a program that needs an MPI library of this name, which is an empty library beside it.
-    """
+    """Builds a program that needs an MPI library of this name, which is an empty library beside
+    it."""
 
     def link(soname: str) -> Path:
         library = compiled("empty", "-shared", "-fPIC", f"-Wl,-soname,{soname}", output=soname)

@@ -149,8 +149,8 @@ def touch(offset: int, count: int) -> dict:
 
 
 def test_the_place_of_a_use_is_one_of_the_program():
-    """The place must not be in a header of a library that was inlined there, nor in an interpreter.
-    """
+    """The place must not be in a header of a library that was inlined there, nor in an
+    interpreter."""
     stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
     for row in stored["site"]:
         row |= {"place": "", "after": 8}
@@ -228,7 +228,7 @@ def test_the_key_names_what_is_drawn():
 def test_how_many_calls_were_watched_is_said():
     stored = made("MPI_Allreduce", [(0, 0, 3_000_000), (1, 0, 3_000_000)])
     for row in stored["site"]:
-        # two of three observations found no window
+        # Two of three observations found no window.
         row |= {"calls": 3, "after": 1, "after_broken": 2}
     site = analysis.analyse(stored).sites[0]
     used = sites.Toucher(places.Frame("work", "/home/f.c", 9), "", 2, 2)
@@ -279,7 +279,7 @@ def test_a_page_of_many_sites_is_small_and_counts_the_ones_it_leaves_out(tmp_pat
 def test_a_replay_does_not_go_beyond_what_windows_allow_unless_most_of_it_does():
     stored = made("MPI_Allreduce", [(0, 0, 1_000_000), (1, 600_000, 1_000_000)])
     stored["replay"].extend(replayed(sites.WITH_CHANGE, [300, 500, 600]))
-    # the replay exceeds the bound, which is 400
+    # The replay exceeds the bound, which is 400.
     assert analysis.analyse(stored).sites[0].gain_high_us == 500
     stored["replay"].extend(replayed(sites.WITH_CHANGE, [100, 300]))
     assert analysis.analyse(stored).sites[0].gain_high_us == pytest.approx(400)
@@ -312,8 +312,8 @@ def test_the_plan_has_the_steps_of_each_rank_in_each_form():
 
 
 def operation(call: str, bytes_: tuple[int, int]) -> tuple:
-    """Returns the operation of a call of two ranks, whose bytes may be in different size classes.
-    """
+    """Returns the operation of a call of two ranks, whose bytes may be in different size
+    classes."""
     stored = made(call, [(0, 5_000, 90_000), (1, 2_000, 90_000)])
     for row, own in zip(stored["site"], bytes_):
         row |= {"bytes": own, "size_class": own.bit_length()}
@@ -491,7 +491,7 @@ def test_without_addr2line_functions_are_named(tmp_path, monkeypatch):
 def test_what_names_no_lines_is_told():
     stored = made("MPI_Allreduce", [(0, 0, 10), (1, 0, 10)])
     stored.about["addr2line"] = None
-    # line numbers need no debug information in a Python program
+    # Line numbers need no debug information in a Python program.
     assert analysis.analyse(stored).notes == []
     for row in stored["site"]:
         row["place"] = ""

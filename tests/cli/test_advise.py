@@ -2,8 +2,8 @@
 disturbed, and on bad input.
 
 Windows are compared only with the program's own clock. A window is never shorter than the
-computation in it, and never longer than a round. The load of the machine decides how long both are.
-"""
+computation in it, and never longer than a round. The load of the machine decides how long both
+are."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def test_the_page_draws_the_timeline(kept, tmp_path):
     _, _, shown = (tmp_path / "weft-advise.html").read_text().partition('id="timeline"')
     shown = shown.partition("All call sites")[0]
     assert "rank 0, collectives" in shown and "rank 1, result left alone" in shown
-    # kinds of spans, by their colours
+    # Kinds of spans have different colours.
     assert len(set(re.findall(r'fill="(var\(--\w+\))"><path', shown))) >= 2
     assert "since MPI_Init" in shown and "<script" not in shown
 

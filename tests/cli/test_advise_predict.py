@@ -121,9 +121,9 @@ def test_shared_links_and_empty_buckets_take_longer(tmp_path, costs):
 
 def test_communicators_grow_as_all_ranks_do():
     grid = Geometry(16, 256, 16)
-    # the communicator is a row of a grid of ranks
+    # The communicator is a row of a grid of ranks.
     assert grid.places([0, 1, 2, 3]) == Places(16, 1)
-    # the communicator is a column, and other columns use the same nodes
+    # The communicator is a column, and other columns use the same nodes.
     assert grid.places([0, 4, 8, 12]) == Places(16, 16, 16)
     assert Geometry(4, 4, 1).places([0, 2]) == Places(2, 2, 1)
 

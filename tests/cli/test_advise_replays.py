@@ -118,7 +118,7 @@ def test_what_failed_is_not_replayed_and_that_is_said(program, advise):
 @pytest.mark.parametrize(
     ("samples", "elapsed_us", "narrow"),
     [
-        # the interval is narrower than 2 % of the run, which are 200 us
+        # The interval is narrower than 2 % of the run, which are 200 us.
         (range(0, 180, 20), 10_000, True),
         (range(0, 270, 30), 10_000, False),
         (range(300, 390, 10), 0, True),  # the interval is narrower than a third of its upper end

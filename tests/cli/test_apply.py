@@ -411,7 +411,7 @@ def test_a_program_in_the_lab(permitted_lab, weft, environment, tmp_path):
     ("unchanged", "changed", "differs", "apart"),
     [
         (["a 1\nb 2\n", "b 2\na 1\n"], "b 2\na 1\n", False, 0.0),  # ranks print in any order
-        # the line contains a time
+        # The line contains a time.
         (["a 1\nt 0.31 s\n", "a 1\nt 0.33 s\n"], "a 1\nt 0.2 s\n", False, 0.0),
         (["a 1.00000000001\n"] * 2, "a 1.00000000002\n", False, 1e-11),  # another order of a sum
         (["a 1.0\n"] * 2, "a 1.1\n", True, 0.0),

@@ -55,8 +55,8 @@ class PlantedVariant(Variant):
 
 
 def plan_of(*engines: str, variants: int = 1):
-    """Returns a plan in which each variant has all engines. The variants differ in their placement.
-    """
+    """Returns a plan in which each variant has all engines. The variants differ in their
+    placement."""
 
     class Planted:
         def __init__(self, *_: object) -> None:

@@ -1,5 +1,5 @@
-"""Tests that `weft check` finds planted mistakes in their lines, and nothing in correct programs.
-"""
+"""Tests that `weft check` finds planted mistakes in their lines, and nothing in correct
+programs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tests `weft place` and `weft model`: the design's numbers, pictures, pages, and refused options.
-"""
+"""Tests `weft place` and `weft model`: the design's numbers, pictures, pages, and refused
+options."""
 
 from __future__ import annotations
 
@@ -157,9 +157,9 @@ def test_the_page_s_lines_end_where_a_tree_has_no_such_level():
     lines = model.lines(found)
     assert lines["ranks"] == list(range(2, 9))
     assert len(lines["totals"]) == 4
-    # trees of up to four ranks have two levels, so that S = 3 is impossible
+    # Trees of up to four ranks have two levels, so that S = 3 is impossible.
     assert lines["totals"][3][:3] == [None, None, None]
-    # the last number of ranks leaves no core for communication
+    # The last number of ranks leaves no core for communication.
     assert lines["totals"][0][-1] is None
 
 

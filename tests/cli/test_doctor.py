@@ -155,8 +155,8 @@ def test_a_target_of_make_is_mended_in_the_source_tree_only(monkeypatch):
 
 
 def test_a_library_that_the_loader_does_not_find(monkeypatch):
-    """mpi4py looks for the library by name. Programs of the library's own mpicc contain its path.
-    """
+    """mpi4py looks for the library by name. Programs of the library's own mpicc contain its
+    path."""
     mpich = mpi_libraries.implementation("mpich")
     monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
     finding = checks.check_found_by_loader(mpich)

@@ -1,6 +1,6 @@
-"""Tests several NUMA domains in a node: hwloc finds them from the cores to which ranks are bound,
-all ranks find the same, and algorithms of two levels use them. test_conformance checks the results.
-"""
+"""Tests several NUMA domains in a node: hwloc finds them from the cores to which ranks are
+bound, all ranks find the same, and algorithms of two levels use them. test_conformance checks
+the results."""
 
 import json
 import subprocess

@@ -1,5 +1,5 @@
-"""Tests weft_exchange_rows_init, the exchange of sparse tensor codes, with each library and engine.
-"""
+"""Tests weft_exchange_rows_init, the exchange of sparse tensor codes, with each library and
+engine."""
 
 import os
 import subprocess

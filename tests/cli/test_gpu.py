@@ -293,8 +293,8 @@ def test_stencil_by_nccl_in_a_graph():
 
 
 def test_cooperative_kernels_of_ranks_that_share_a_device_run_at_one_time(tmp_path):
-    """The stand-in can run four blocks, and starts a kernel when there is room for all its blocks.
-    """
+    """The stand-in can run four blocks, and starts a kernel when there is room for all its
+    blocks."""
     device = tmp_path / "device"
     device.write_bytes(struct.pack("qq", 4, 0))
     small = ("--order", 24, "--steps", 6, "--repetitions", 1, "--check", "--methods", "coop")
@@ -399,7 +399,7 @@ def symbols(family, which) -> dict[str, str]:
 def test_shows_what_the_headers_declare(family):
     shown = {name.split("@")[0] for name in symbols(family, "--defined-only")}
     text = "".join((installation.ROOT / "include" / name).read_text() for name in HEADERS)
-    # functions that act before the library's own finalisation
+    # These functions act before the library's own finalisation.
     beside = {"MPI_Finalize", "weft_gpu_finalize"}
     assert beside < shown
     declared = set(re.findall(r"^WEFT_GPU_API [\w* ]+?\*?(weft_\w+)\(", text, re.M))

@@ -1,5 +1,5 @@
-"""Tests the help of commands: full phrases, choices, defaults, groups, and errors in one sentence.
-"""
+"""Tests the help of commands: full phrases, choices, defaults, groups, and errors in one
+sentence."""
 
 import inspect
 import subprocess

@@ -1,5 +1,5 @@
-"""Tests that each judge can give each answer: it gets figures for yes, for no, and for undecided.
-"""
+"""Tests that each judge can give each answer: it gets figures for yes, for no, and for
+undecided."""
 
 from __future__ import annotations
 

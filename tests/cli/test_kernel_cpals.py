@@ -1,5 +1,5 @@
-"""Tests that the fit of kernels/cpals is that of a dense computation, however rows are exchanged.
-"""
+"""Tests that the fit of kernels/cpals is that of a dense computation, however rows are
+exchanged."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import pytest
 from kernel_answers import sines_of_gauss
 
 DAYS = 5
-# numbers of latitudes and longitudes by truncation
+# These are numbers of latitudes and longitudes by truncation.
 GRID = {10: (16, 32), 21: (32, 64), 42: (64, 128), 85: (128, 256)}
 POINTS = 8  # number of points of an interpolation
 FIGURES = re.compile(
@@ -89,8 +89,8 @@ def distance(coarse: Depths, fine: Depths) -> float:
 
 
 def test_the_flow_over_a_mountain_comes_nearer_to_itself_the_finer_it_is(kernel, tmp_path):
-    """This is case 5 of Williamson. Its cone is not smooth, so that coefficients decrease slowly.
-    """
+    """This is case 5 of Williamson. Its cone is not smooth, so that coefficients decrease
+    slowly."""
     depths = {}
     for truncation in (10, 21, 42):
         figures = flow(kernel, tmp_path / "depths", "5", truncation)

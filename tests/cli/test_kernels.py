@@ -442,7 +442,7 @@ def test_bad_input_is_one_sentence(kernel, name, words, sentence):
 
 def test_an_unwritable_file_is_said(kernel):
     done = kernel("gemv_alltoall", *GEMV, "--json", "/nowhere/x.json")
-    # the file is refused before anything is measured
+    # The file is refused before anything is measured.
     assert "cannot write /nowhere/x.json" in refused(done, "gemv_alltoall")
     for name, what in (
         ("pipecg", "study"),

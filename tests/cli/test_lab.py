@@ -19,7 +19,7 @@ from weft.system import mpi_libraries
 
 MIB = 1 << 20
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
-# names of files that the lab, or a job of these tests, might leave in /dev/shm
+# These are names of files that the lab, or a job of these tests, might leave in /dev/shm.
 OURS = ("weft", "left-")
 
 

@@ -16,7 +16,8 @@ from weft.system import installation, mpi_libraries
 pytestmark = pytest.mark.covering
 
 MPICH = mpi_libraries.implementation("mpich")
-# begins the names of blocking call classes, including that of the barriers between the calls
+# The names of blocking call classes begin with this, including that of the barriers between the
+# calls.
 BLOCKING = "blocking "
 SITES = ("allreduce, predefined operator, below 64 KiB", "bcast, below 64 KiB")
 
@@ -237,7 +238,7 @@ def test_blocking_calls_over_nodes_are_learnt_about(run, tmp_path):
 
 def test_waiting_for_a_rank_that_comes_late_is_told_apart(run, tmp_path):
     late_us = 30_000
-    # a slow library makes sure that Weft's variants are tried
+    # A slow library makes sure that Weft's variants are tried.
     slow = built("slow_allreduce", tmp_path, "-shared", "-fPIC")
     sites, _ = run(60, 1, "blocking", late_us, blocking=True, tool=slow)
 
@@ -257,7 +258,7 @@ def test_nothing_is_tried_where_it_is_not_wanted(run, tmp_path):
     sites, _ = run(100, options=["--learning-budget", "0"])
     assert all(site["calls_on_trial"] == 0 for site in sites.values())
     assert run(100, options=["--engine", "thread"])[0] == {}
-    # blocking calls would overtake deferred calls
+    # Blocking calls would overtake deferred calls.
     assert run(100, options=["--blocking=0"])[0] == {}
 
 
@@ -314,7 +315,7 @@ def test_switching_all_the_time_changes_no_result(run, ranks, hosts):
         entry = done.calls[name]
         assert entry["seen"] == entry["completed"] == 240 * ranks
         assert entry["handled"] < entry["seen"]  # some calls were left to the library
-        # the value is a duration, not a time of day
+        # The value is a duration, not a time of day.
         assert entry["start_to_wait_us"] < 240 * ranks * 60_000_000
 
 
@@ -406,7 +407,7 @@ def test_trees_are_split_elsewhere_too(run, tmp_path):
     assert any(way.startswith("thread binomial split ") for way in tried)
     (known,) = [site for site in learned.read(tmp_path / "plans") if site.calls == SITES[1]]
     assert {way.words for way in known.tried} == tried
-    # on other placements another variant may be the best
+    # On other placements another variant may be the best.
     assert known.job == f"2 ranks, placement {placement}"
 
 

@@ -81,7 +81,7 @@ def test_a_library_that_is_slower_loses_and_that_is_kept(run, tmp_path):
 
 def test_what_the_other_side_leaves_in_the_caches_is_no_part_of_a_long_call(run, tmp_path):
     tool = compiled("fast_at_first.c", tmp_path, "-shared", "-fPIC")
-    # enough time for the measurement on a loaded machine
+    # This budget suffices for the measurement on a loaded machine.
     calls = run("--init-budget=100s", preload=tool)
     assert calls["handled"] == 2
 
@@ -114,8 +114,8 @@ def test_what_was_decided_in_an_earlier_way_is_held_again(run, tmp_path):
 
 @pytest.mark.parametrize("library", ["slow", "fast"])
 def test_what_weft_has_won_is_looked_at_again_and_kept(run, tmp_path, library):
-    """The cores of a virtual machine may have moved since. The new result holds for this run only.
-    """
+    """The cores of a virtual machine may have moved since. The new result holds for this run
+    only."""
     tool = compiled(f"{library}_allreduce.c", tmp_path, "-shared", "-fPIC")
     run(PATIENT)
     settled = settle(tmp_path / "plans", "node-flat")

@@ -1,5 +1,5 @@
-"""Tests `weft run --summary` and `--trace` with a real program, whose ranks all write to one place.
-"""
+"""Tests `weft run --summary` and `--trace` with a real program, whose ranks all write to one
+place."""
 
 import json
 import os
@@ -160,8 +160,8 @@ def test_summary_in_json_has_the_seconds(observed, tmp_path):
 
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
 def test_what_is_hidden_is_of_the_calls_that_weft_handled(call, tmp_path, name):
-    """Waits for calls that Weft passed on are long here, and would make the hidden share negative.
-    """
+    """Waits for calls that Weft passed on are long here, and would make the hidden share
+    negative."""
     library = mpi_libraries.implementation(name)
     if not library.mpiexec.exists():
         pytest.skip(f"needs {mpi_libraries.make_target(name)}")

@@ -1,8 +1,8 @@
 """Tests `weft advise --patch` on programs with one call in each function. A patch must compile
 without warnings and keep the results. If a change could be wrong, the call is left with a reason.
 
-The records are made up: places come from marks in the sources, so that one job shows all of them.
-"""
+The records are made up: places come from marks in the sources, so that one job shows all of
+them."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def wishes(path: Path, language: str, comment: str) -> dict[str, Wish]:
 
 
 def patched(path: Path, language: str, comment: str, tmp_path: Path, expected: dict) -> Path:
-    """Returns the changed copy of a source. Checks that each call was changed or left as expected.
-    """
+    """Returns the changed copy of a source. Checks that each call was changed or left as
+    expected."""
     target = tmp_path / path.name
     target.write_text(path.read_text())
     made = wishes(target, language, comment)

@@ -124,8 +124,8 @@ def test_what_is_certain_is_not_measured_again(plans, tmp_path, ranks):
 
 
 def test_what_is_doubtful_is_measured_until_it_is_certain(few_plans, tmp_path):
-    """All ranks measure it alike. The number of doubts is limited, whatever the measurements say.
-    """
+    """All ranks measure it alike. The number of doubts is limited, whatever the measurements
+    say."""
     cache = tmp_path / "plans"
     few_plans(cache=cache, ranks=3)
     with_doubts(cache, 1)

@@ -188,7 +188,7 @@ def test_a_lone_point_is_marked_whoever_is_fastest():
     source = Source("x", found)
     (case,) = source.cases
     drawn = str(effect_page.chart(case, effect_page.looks([source])).inside())
-    # points of the times and of the slowdowns
+    # The times have three lines of points, the slowdowns two.
     assert len(re.findall(r'd="m[\d ]+h0"', drawn)) == 3 + 2
 
 
@@ -234,7 +234,7 @@ def test_picture_for_papers(tmp_path, several):
             assert 0 <= x <= WIDTH and 0 <= y <= HEIGHT
     said = {text.text for text in drawn.iter(f"{SVG}text")}
     assert {"thread", "computation alone, ms"} <= said
-    # the picture contains its colours, since it has no page
+    # The picture contains its colours, since it has no page.
     assert "var(" not in picture.read_text()
 
 

@@ -24,7 +24,7 @@ def fixed_work(times_us: dict[int, float], spread=0.005, **settings) -> Result:
     The blocking call takes 300 µs more everywhere."""
     found = Result(machine={}, settings={"fixed_work": True, **settings})
     for ranks, total_us in times_us.items():
-        # the amount with 1 ms of computation
+        # This is the amount with 1 ms of computation.
         line = points("thread", lambda _, t=total_us: t, spread, ranks=ranks)[4:5]
         found.points += [type(p)(**{**p.__dict__, "amount": 0}) for p in line]
         found.alone.append(alone(ranks, total_us - 700.0))

@@ -197,7 +197,7 @@ def test_several_collectives_in_flight_are_a_statement_of_their_own(tmp_path):
     alone = run(blocking=1e3, thread=700.0, tcc=900.0)
     known = {"tcc": KernelResult("tcc", {}, [alone, several])}
     part = measured.part(published.named("tcc"), Bench(tmp_path, 2, known=known))
-    # a published line with the measured one, and a measured one alone
+    # The first figure has a published line and a measured one, the second a measured one only.
     assert [len(figure.lines) for figure in part.figures] == [2, 1]
     found = part.findings
     last = [one for one in found if "in flight the progress" in one.published]

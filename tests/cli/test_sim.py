@@ -38,7 +38,7 @@ def test_a_run_answers_with_its_time():
     assert (found["ranks"], found["cores"]) == (62, 64)
     assert found["thread_cores"] == [31, 63] * 31
     assert found["messages"] == 61 and found["message_bytes"] == 61 << 20
-    # each hop of the chain copies the data at least once
+    # Each hop of the chain copies the data at least once.
     assert found["total_us"] > 61 * (1 << 20) / 6700
     assert found["events"] > 100
 

@@ -17,8 +17,8 @@ LATENCY, OVERHEAD, GAP, EAGER = 20.0, 2.0, 0.5, 16384
 
 
 def way_us(size: int, rate: float, burst: float = 0, peak: float = 0) -> float:
-    """Returns a message's time by the model: a token bucket, and a handshake before long messages.
-    """
+    """Returns a message's time by the model: a token bucket, and a handshake before long
+    messages."""
     asks = 2 * LATENCY + OVERHEAD if size > EAGER else 0
     fast = min(size, burst / (1 - rate / peak)) if burst else 0
     moving = fast / peak if fast else 0
@@ -38,7 +38,7 @@ def figures(rate: float, burst: float = 0, peak: float = 0, **other) -> calibrat
         "exchange": [[size, way_us(size, rate, burst, peak)] for size in SIZES],
         "core_bytes": 196608,
         "sender_core_us": 1.0,
-        # with RDMA the receiver's core does nothing; noise makes the figure negative
+        # With RDMA the receiver's core does nothing; noise makes the figure negative.
         "receiver_core_us": -5.0,
     }
     return calibration.parsed(json.dumps(facts | other))
@@ -149,7 +149,7 @@ def test_measured_cases_are_simulated_with_their_computation(monkeypatch):
     monkeypatch.setattr(against, "Lab", NoLab)
     monkeypatch.setattr(against.os, "sched_getaffinity", lambda _: {0, 1})
     machine = json.loads(native.machine_file("skylake48").read_text())
-    # the machine has more NUMA nodes than a node of the lab has cores
+    # The machine has more NUMA nodes than a node of the lab has cores.
     assert machine["numa_nodes"] > 1
     words = {"rate": "200mbit", "burst": "256kb", "delay": "0"}
     cases = [

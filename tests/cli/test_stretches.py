@@ -319,8 +319,8 @@ def test_the_replay_program_takes_all_steps(tmp_path, name):
 
 
 def test_all_jobs_of_a_replay_compute_the_same(tmp_path):
-    """The second job uses the first one's rates of computation, although it could measure others.
-    """
+    """The second job uses the first one's rates of computation, although it could measure
+    others."""
     mpi = mpi_libraries.implementation("mpich")
     plan, written = tmp_path / "plan", tmp_path / "times"
     plan.write_text("1\n2 0 1\n1\nbarrier 8 0 sum\n1 1\n1 c 10000.0\n1 c 10000.0\n")

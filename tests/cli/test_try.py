@@ -234,8 +234,8 @@ def test_too_few_rounds_are_named_with_the_time_that_enough_take():
     + [(1, 5.0, "--runs 16 --time-budget 1min"), (600, 1000.0, "--runs 1000 --time-budget 34min")],
 )
 def test_the_command_that_measures_longer_is_the_whole_one(rounds_most, budget_s, more):
-    """The printed command has all ways and the place of weft run, and larger values of both limits.
-    """
+    """The printed command has all ways and the place of weft run, and larger values of both
+    limits."""
     machine = Machine([1.0, 1.3] * 300, [1.3, 1.0] * 300, [1.0, 1.3] * 300, most=rounds_most)
     trial = machine.measure(budget_s)
     trial.ways[1].options, trial.ways[2].options = [], ["--engine", "thread"]

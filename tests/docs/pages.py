@@ -1,8 +1,8 @@
 """Reads the pages of the documentation: their code blocks, headings, links and inline code, with
 line numbers.
 
-No Markdown library is used, since the tests need line numbers, and the pages use only a few forms.
-"""
+No Markdown library is used, since the tests need line numbers, and the pages use only a few
+forms."""
 
 from __future__ import annotations
 

@@ -100,8 +100,8 @@ def test_options_named_exist(page, known):
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_options_of_weft_commands_are_theirs(page, weft_helps):
-    """In `weft lab run --nodes 4 -- weft run --engine tcc` each option must be one of its command.
-    """
+    """In `weft lab run --nodes 4 -- weft run --engine tcc` each option must be one of its
+    command."""
     code = [line for block in page.blocks for line in block.lines]
     code += [part for _, line in page.prose for part in re.findall(r"`([^`]+)`", line)]
     for text in code:

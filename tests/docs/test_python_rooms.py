@@ -14,8 +14,8 @@ ROOMS = rooms.rooms_below("python/weft")
 
 
 def modules(package: Path) -> dict[str, Path]:
-    """Returns the files of modules by their import names. The file of a package is its __init__.py.
-    """
+    """Returns the files of modules by their import names. The file of a package is its
+    __init__.py."""
     return {
         ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(
             ".__init__"

@@ -1,5 +1,5 @@
-"""Fixtures for the tests of faults: the MPI libraries, and PMPI tools that are compiled for them.
-"""
+"""Fixtures for the tests of faults: the MPI libraries, and PMPI tools that are compiled for
+them."""
 
 from __future__ import annotations
 

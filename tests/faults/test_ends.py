@@ -1,5 +1,5 @@
-"""Tests programs that end during collectives, and the messages about it (rows 1 to 5, 18, 26, 27).
-"""
+"""Tests programs that end during collectives, and the messages about it (rows 1 to 5, 18, 26,
+27)."""
 
 import json
 import os
@@ -95,7 +95,7 @@ def test_finalize_under_auto_does_not_hang_where_the_library_does_not(mpi, case)
         assert done.left == []
         return done
 
-    # a busy machine may exceed the limit, and nothing is compared then
+    # A busy machine may exceed the limit, and nothing is compared then.
     alone = ended(None, limit_s=5)
     if alone.status not in HUNG:
         assert ended("auto", limit_s=30).status in (0, alone.status)

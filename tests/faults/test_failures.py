@@ -21,8 +21,8 @@ def printed_by_those_left(out: str) -> list[str]:
 
 
 def lines_of_those_left(case: str) -> list[str]:
-    """Returns the lines that the library alone prints. Each failure removes the last rank, or none.
-    """
+    """Returns the lines that the library alone prints. Each failure removes the last rank, or
+    none."""
     lines, left = [], RANKS
     for size in SIZES:
         left -= case == "killed"

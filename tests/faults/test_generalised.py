@@ -8,7 +8,7 @@ from job import Job
 pytestmark = pytest.mark.covering
 
 CASE = "callbacks-that-call-mpi"
-# on several nodes engine auto raises the thread level
+# On several nodes engine auto raises the thread level.
 TWO_NODES = ["-launcher", "fork", "-hosts", "a:2,b:1"]
 # Open MPI and MPICH treat errors of callbacks differently. MPICH itself fails if a program with
 # MPI_THREAD_MULTIPLE makes such calls.

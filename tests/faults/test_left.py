@@ -6,7 +6,7 @@ from job import ENGINES, Job
 
 pytestmark = pytest.mark.covering
 
-# on several nodes engine auto raises the thread level
+# On several nodes engine auto raises the thread level.
 TWO_NODES = ["-launcher", "fork", "-hosts", "a:1,b:1"]
 # Other engines carry collectives out as a whole, whose operator runs in the library. The library
 # does not survive an exception there.

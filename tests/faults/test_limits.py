@@ -62,8 +62,8 @@ def test_a_call_refused(mpi, tool, engine, refused):
 
 
 def taken(job: Job) -> list[dict[str, int]]:
-    """Returns the resources that each rank reports. A rank that reports twice is in the list twice.
-    """
+    """Returns the resources that each rank reports. A rank that reports twice is in the list
+    twice."""
     said = r"addresses (\d+) KiB, shared pages (\d+) KiB, descriptors (\d+)"
     found = [map(int, numbers) for numbers in re.findall(said, job.right().out)]
     assert len(found) >= job.ranks
@@ -77,8 +77,8 @@ def most(job: Job, what: str) -> int:
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize("engine", ["auto", "thread"])
 def test_addresses_grow_with_what_is_used(mpi, engine, ranks):
-    """Addresses must not grow with the machine's memory, which each rank may expose to the others.
-    """
+    """Addresses must not grow with the machine's memory, which each rank may expose to the
+    others."""
     natively = most(Job(mpi, ["resources"], ranks=ranks), "addresses")
     under_weft = most(Job(mpi, ["resources"], engine, ranks=ranks), "addresses")
     communicators = 21 * (40 << 10)  # memory that ranks share, for each communicator

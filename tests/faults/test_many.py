@@ -149,8 +149,8 @@ def test_as_many_communicators_as_the_library_has(engine):
 
 
 def test_communicators_for_which_there_is_no_lane_are_passed_on(tool):
-    """If the library has few tags, not all communicators get a range. The summary names the reason.
-    """
+    """If the library has few tags, not all communicators get a range. The summary names the
+    reason."""
     wanted = {"FAULTS_COMMUNICATORS": "300"}
     job = Job("mpich", ["many-communicators"], "function", variables=wanted, options=["--summary"])
     job.tools = [tool("mpich", "few_tags")]

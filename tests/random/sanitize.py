@@ -59,8 +59,8 @@ def runtime(sanitizer: str) -> str:
 
 
 def planted_race(directory: Path) -> str:
-    """Compiles a library that hides Weft's mutexes from the thread sanitizer, and returns its path.
-    """
+    """Compiles a library that hides Weft's mutexes from the thread sanitizer, and returns its
+    path."""
     library = directory / "libplanted-race.so"
     source = Path(__file__).with_name("planted_race.c")
     subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library], check=True)
@@ -77,7 +77,7 @@ def setting(
         options += f":{'detect_leaks=0' if engine.startswith('tcc') else LEAKS[mpi]}"
     loader = ["env", f"LD_PRELOAD={before}:{runtime(sanitizer)}", options]
     if sanitizer == "thread":
-        # the sanitizer needs a fixed layout of the address space
+        # The sanitizer needs a fixed layout of the address space.
         loader = ["setarch", "-R", *loader]
     weft = installation.ROOT / BUILDS[sanitizer] / "bin" / "weft"
     variables = VARIABLES[sanitizer]

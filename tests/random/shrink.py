@@ -50,7 +50,7 @@ class Setting:
 
     mpi: str
     ranks: int = 3
-    # engine with further options of `weft run`, such as "auto --blocking"
+    # This is the engine with further options of `weft run`, such as "auto --blocking".
     engine: str | None = None
     limit_s: int = 20
     options: tuple[str, ...] = ()

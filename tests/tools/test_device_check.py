@@ -79,7 +79,7 @@ def test_what_learns_is_measured_in_jobs_of_its_own(monkeypatch):
     def output_of(ranks, program, options, variables):
         assert program == "steps"
         jobs.append((ranks, variables.get("WEFT_ENGINE", ""), list(options)))
-        # without work the program prints seconds, us of a step, ns of an iteration
+        # Without work the program prints seconds, us of a step, ns of an iteration.
         if options[-1] == 0:
             return "0.1 200.0\n2.0\n"
         return "0.2 {}\n".format(300 if variables.get("WEFT_ENGINE") == "auto" else 400)
@@ -368,7 +368,7 @@ def test_from_its_start_to_its_end(tmp_path):
         shutil.copy2(installation.BUILD / "lib" / f"lib{name}-mpich.so", carried / "lib")
     script(tree / "tools" / "device-check", TOOL.read_text())
     shutil.copytree(PARTS, tree / "tools" / PARTS.name)
-    # the checksum of no files
+    # This is the checksum of no files.
     (carried.parent / "programs.sources").write_text(hashlib.sha256().hexdigest())
     launcher = LAUNCHER.format(
         python=sys.executable,
@@ -382,7 +382,7 @@ def test_from_its_start_to_its_end(tmp_path):
     script(commands / "nvidia-smi", "#!/bin/sh\n")
     script(commands / "compute-sanitizer", SANITIZER)
     script(commands / "nvidia-cuda-mps-control", MPS)
-    # a busy machine may need this long
+    # A busy machine may need this long.
     options = ("--gpu", "--limit", "3600", "--out", tmp_path / "out")
     done = subprocess.run(
         [sys.executable, tree / "tools" / "device-check", *options],

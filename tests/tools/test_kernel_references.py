@@ -138,8 +138,8 @@ def test_without_shtns_one_line_says_what_brings_it(tmp_path):
 
 @pytest.mark.long
 def test_a_file_of_hdf5_holds_the_bits_of_that_by_mpi(compared):
-    """The file is read by a separate program. Each variant's file was compared when it was written.
-    """
+    """The file is read by a separate program. Each variant's file was compared when it was
+    written."""
     if not compared["output"]:
         pytest.skip("Debian's parallel HDF5 is not in .deps: tools/setup-references fetches it")
     by_mpi, by_hdf5 = compared["output"]

@@ -284,7 +284,7 @@ def test_one_rank_s_speed_is_set_beside_the_memory_s_and_fftw_s(made_up):
     assert all(weft is None and "speed" in options for _, options, weft in made_up)
     assert found["pipecg 0"].verdict == MET and found["pipecg 0"].value.median == 0.81
     cpals = found["cpals 1"]
-    # the share refers to the bytes that must be moved
+    # The share refers to the bytes that must be moved.
     assert cpals.verdict == MISSED and cpals.value.median == 0.45
     assert found["fft3d 3"].verdict == MET and found["fft3d 3"].value.median == 1.19
     assert found["atmosphere 2"].what.endswith("to the grid, speed / multiply-adds alone")
@@ -441,7 +441,7 @@ def test_the_shortest_form_gives_every_figure_and_keeps_what_was_measured(permit
     rows = found["checks"]
     waiting = ["processor time, more than tcc", "hidden meanwhile"]
     assert [row["quantity"] for row in rows] == waiting + 3 * ["CPU ticks", "wake-ups"]
-    # two rounds give no interval; the other figures are counted
+    # Two rounds give no interval; the other figures are counted.
     assert [row["verdict"] for row in rows] == 2 * [UNKNOWN] + 6 * [MET]
     assert all(row["value"]["n"] == 2 and row["at"].startswith("mpich, 2 n") for row in rows[:2])
     assert done.stdout.splitlines()[-1].startswith(f"{UNKNOWN}: 2, {MET}: 6")

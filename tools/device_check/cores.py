@@ -152,8 +152,8 @@ def engines_of(cores: int) -> Iterator[Row]:
 
 
 def steps(row: Row, engine: str, *options: object) -> list[float]:
-    """Returns the output of bench/steps: seconds, microseconds per step, nanoseconds per iteration.
-    """
+    """Returns the output of bench/steps: seconds, microseconds per step, nanoseconds per
+    iteration."""
     call = ["--collective", row.collective, "--bytes", row.size, *options]
     settings = preloaded(engine, WEFT_PLAN_CACHE="none")
     return [float(word) for word in (output_of(row.ranks, "steps", call, settings) or "").split()]

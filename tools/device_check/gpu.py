@@ -39,8 +39,8 @@ class Part:
 
     @property
     def program(self) -> str:
-        """Returns the name of Weft's program in the command, which also has a launcher and options.
-        """
+        """Returns the name of Weft's program in the command, which also has a launcher and
+        options."""
         return next((word.name for word in self.command if isinstance(word, Path)), "")
 
     def missed(self) -> str:
@@ -65,8 +65,8 @@ def limit_of(left_s: float) -> float:
 
 
 def end_group(job: subprocess.Popen) -> None:
-    """Ends the job's process group. The launcher gets SIGTERM first, so that it can end its ranks.
-    """
+    """Ends the job's process group. The launcher gets SIGTERM first, so that it can end its
+    ranks."""
     for signum in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(job.pid, signum)

@@ -86,7 +86,7 @@ def sources() -> str:
 
 def install_mpich() -> None:
     """Installs MPICH by unpacking its wheel, since the files in it need no further installation."""
-    # tools/make-venv creates the same file at the end of an installation
+    # tools/make-venv creates the same file at the end of an installation.
     whole = MPICH / ".installed"
     if whole.exists():
         return

@@ -1,7 +1,7 @@
 """Restores an image from blurred frames with missing pixels, by PyLops-MPI's least squares.
 
-restore_image.py SIDE FRAMES ITERATIONS. Each rank has some of the frames, and all have the image.
-"""
+restore_image.py SIDE FRAMES ITERATIONS. Each rank has some of the frames, and all have the
+image."""
 
 import sys
 import time

@@ -1,8 +1,7 @@
 """Trains a network of three layers by ChainerMN, each rank on its own samples.
 
 train_by_chainermn.py HIDDEN BATCH STEPS. After each backward pass the communicator "naive" sums the
-gradients by one MPI_Allreduce for each array.
-"""
+gradients by one MPI_Allreduce for each array."""
 
 import sys
 import time

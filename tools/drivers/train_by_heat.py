@@ -2,8 +2,7 @@
 
 train_by_heat.py HIDDEN BATCH STEPS. Gradients are summed by one MPI_Iallreduce for the weights and
 one for the biases of each layer. They are waited for where the next forward pass needs the layer,
-as Heat does by default.
-"""
+as Heat does by default."""
 
 import sys
 import time

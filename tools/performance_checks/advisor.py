@@ -113,7 +113,8 @@ class Interval:
 
     low: float  # lower end of the gain by the change
     high: float
-    # lower end of the gain by Weft without a change; calls of the changed program have that, too
+    # This is the lower end of the gain by Weft without a change; calls of the changed program have
+    # that, too.
     free_low: float
     free_high: float
     won: list[float]  # measured gain of each pair of runs

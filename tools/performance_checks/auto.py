@@ -82,10 +82,10 @@ def nothing(at: At) -> Iterator[Figure]:
 
 
 COLLECTIVES = ("allreduce", "alltoall", "bcast", "allgather")
-# sizes, and computation as a share of the communication
+# These are the sizes, and the amounts of computation as shares of the communication.
 GRID = ("8", "4KiB", "64KiB", "1MiB"), (0.1, 1.0)
 SHORT_GRID = ("4KiB", "1MiB"), (1.0,)
-# sizes and share at which single engines are compared
+# Single engines are compared at these sizes and this share.
 COMPARED_SIZES, COMPARED_SHARE = ("64KiB", "1MiB"), 1.0
 LEARNING_ROUNDS, LEAST_STEPS = 3, 60
 # These are numbers of steps with the library's blocking call and without computation. The first is

@@ -157,8 +157,8 @@ def waiting(at: At) -> Iterator[Figure]:
 
 
 def idle(at: At) -> Iterator[Figure]:
-    """Measures the thread while nothing is outstanding, after a collective that it has carried out.
-    """
+    """Measures the thread while nothing is outstanding, after a collective that it has carried
+    out."""
     seconds = 1 if at.short else IDLE_S
     for backoff in ("quiet", "yield", "baton"):
         said = at.job("idle", [seconds], [*THREAD, "--backoff", backoff])

@@ -26,8 +26,8 @@ NOTHING = "no call is worth a change"
 @dataclass(frozen=True)
 class Kept:
     """The promised and the measured speedup, over the faster unchanged program, without Weft or
-    with it. The promise ranges from the time of the program without Weft to the gain in the report.
-    """
+    with it. The promise ranges from the time of the program without Weft to the gain in the
+    report."""
 
     least: float
     promised: float

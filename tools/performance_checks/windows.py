@@ -37,7 +37,7 @@ class Found:
     function: str
     planted_ms: float
     own_us: float  # median by the program's own clock
-    # error of each call's window; empty if the advisor does not know the window
+    # This is the error of each call's window; empty if the advisor does not know the window.
     offs_us: list[float]
 
     @property

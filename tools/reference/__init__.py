@@ -1,4 +1,4 @@
 """Generates what tools/generate_reference.py writes: man pages, shell completion, reference pages.
 
-Everything comes from the programs' own tables of options, so that it cannot differ from `--help`.
-"""
+Everything comes from the programs' own tables of options, so that it cannot differ from
+`--help`."""

@@ -13,8 +13,8 @@ KINDS_OPTION = "--algorithm"
 
 
 class Words:
-    """The words that may stand at each place of a command line. They are the same for every shell.
-    """
+    """The words that may stand at each place of a command line. They are the same for every
+    shell."""
 
     def __init__(self, everything: Command, algorithms: dict[str, list[str]]) -> None:
         self.commands = everything.with_subcommands()

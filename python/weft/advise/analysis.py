@@ -49,18 +49,19 @@ class Advice:
     collective_share: float
     other_mpi_share: float
     mpi_error_us: float
-    # name, number of calls, and their time in microseconds, of one rank
+    # Each entry has a name, the number of calls, and their time in us, of one rank.
     calls: list[tuple[str, float, float]]
     sites: list[Site]  # call sites, those with the longest time first
     finalized: bool
-    # part of the run time that guarding memory pages took, on the rank where it took most
+    # This is the part of the run time that guarding memory pages took, on the rank where it took
+    # most.
     overhead: float
     clock_error_us: float
     windows_off: str
     has_lines: bool
-    # those that waited longest first
+    # The waits are sorted, with the longest first.
     message_waits: list[MessageWait] = field(default_factory=list)
-    # pairs of sites whose calls could be in flight together
+    # These are pairs of sites whose calls could be in flight together.
     pairs: list[tuple[Site, Site]] = field(default_factory=list)
     timeline: Timeline = field(default_factory=lambda: Timeline([], {}, 0))
     with_weft: bool = False  # threads of Weft ran in the recorded job
@@ -161,7 +162,7 @@ def waiting_shares(stored: Stored, group_of: dict) -> dict:
 
 # Waits for messages ------------------------------------------------------------------------------
 
-# the site to which all calls count that have no site of their own (src/advise/record.h)
+# All calls that have no site of their own count to this site (src/advise/record.h).
 OTHERS = ":0:"
 
 
@@ -217,8 +218,8 @@ def processor_us(stored: Stored, bytes_of_call: float) -> float:
 
 
 def why_no_gain(site: Site, stored: Stored) -> str:
-    """Returns why overlap at this site gains nothing; an empty string if nothing prevents a gain.
-    """
+    """Returns why overlap at this site gains nothing; an empty string if nothing prevents a
+    gain."""
     if is_nonblocking(site.call):
         return "it is non-blocking already"
     if not site.after.least:

@@ -21,7 +21,7 @@ from weft.advise.sites import Site
 
 COMPILE_S = 30
 WRAPPERS = {"c": "mpicc", "c++": "mpicxx"}
-# suffixes of Debian's wrappers, by library
+# These are the suffixes of Debian's wrappers, by library.
 DEBIANS = {"libmpich.so.12": ".mpich", "libmpi.so.40": ".openmpi"}
 HEADERS = {"c": "#include <mpi.h>\n", "c++": "#include <mpi.h>\n#include <vector>\n"}
 # Each declaration is found by the end of an argument's name. {count} and {place} are the types of
@@ -116,9 +116,9 @@ class Checks:
         return {one.name for one in functions(str(self.library))}
 
     def wrapper(self, language: str) -> Path | None:
-        """Returns the library's compiler wrapper if it works here; otherwise None. In /usr/bin the
-        wrapper of another library may have the plain name, so that Debian's names are used there.
-        """
+        """Returns the library's compiler wrapper if it works here; otherwise None. In /usr/bin
+        the wrapper of another library may have the plain name, so that Debian's names are used
+        there."""
         name = WRAPPERS[language]
         debians = name + DEBIANS.get(self.library.name, "")
         for prefix in self.library.parents[1:3]:

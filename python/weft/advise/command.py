@@ -24,7 +24,8 @@ TRIED = "A change that is tried"
 ELSEWHERE = "On another machine"
 SAMPLE_S = 20.0  # time limit in seconds for replays at the end of the run
 TRIALS = 12  # greatest number of rounds that run the program once without and once with the change
-# exit statuses of a program that could not be started; a message has already said why
+# A program that could not be started has one of these exit statuses. A message has already said
+# why.
 NOT_STARTED = (126, 127)
 
 
@@ -36,8 +37,8 @@ def refuse(message: object) -> typer.Exit:
 
 
 def per_cent(text: str) -> float:
-    """Converts "5%" or "5" to 5.0. Raises an error of usage unless the number is between 0 and 100.
-    """
+    """Converts "5%" or "5" to 5.0. Raises an error of usage unless the number is between 0 and
+    100."""
     try:
         value = float(text.strip().removesuffix("%"))
     except ValueError:

@@ -29,7 +29,7 @@ class Side:
     us: float = 0.0  # time of the average rank over the run
     share: float = 0.0  # share of the run time
     calls: float = 0.0  # calls of the average rank
-    # names of the calls: MPI_Allreduce, MPI_Iallreduce, …
+    # These are names of the calls: MPI_Allreduce, MPI_Iallreduce, ….
     forms: list[str] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
 

@@ -223,7 +223,7 @@ def earlier(site: Site) -> str:
     )
 
 
-# a comment of the source would end the comment of the fragment
+# A comment of the source would end the comment of the fragment.
 COMMENT = re.compile(r"/\*.*?(\*/|$)")
 
 
@@ -448,7 +448,8 @@ HALO = {
 }
 HALO["c++"] = HALO["c"]
 DRIVEN = 128 << 10  # bytes from which Weft's thread progresses a message
-# share of the wait; a message has no time to transfer if the time before the wait is shorter
+# If the time before a wait is a smaller share of the wait, messages have no time to transfer before
+# it.
 AT_ONCE = 0.1
 
 

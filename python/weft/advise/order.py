@@ -30,24 +30,25 @@ BEHIND, OBSERVING_NS = 0.1, 100_000
 ALWAYS = 3  # least number of times per rank that one call follows another; fewer may be chance
 SEEN = 3  # least number of observed windows of all ranks, on either side of a call
 LOOP = 3  # least number of consecutive calls of one site; with two, a third may need the first
-# preceding calls whose buffers are compared with those of a call (src/advise/buffers.h)
+# The buffers of a call are compared with those of this number of preceding calls
+# (src/advise/buffers.h).
 COMPARED = 16
 
 
 @dataclass
 class Calls:
-    """The blocking calls of one rank in their order, with the windows that were observed of them.
-    """
+    """The blocking calls of one rank in their order, with the windows that were observed of
+    them."""
 
     site: list[Site]
     began: list[int]
     ended: list[int]
     apart: list[int]
-    # by call: time in ns until which its result was not accessed
+    # By call, this is the time in ns until which its result was not accessed.
     left_alone: dict[int, int] = field(default_factory=dict)
-    # by call: time in ns since which its sent data was not written
+    # By call, this is the time in ns since which its sent data was not written.
     written: dict[int, int] = field(default_factory=dict)
-    # by call: time in ns at which its send buffer was written again
+    # By call, this is the time in ns at which its send buffer was written again.
     sent_again: dict[int, int] = field(default_factory=dict)
 
     def is_behind(self, i: int) -> bool:
@@ -96,9 +97,9 @@ def calls_of(rows: list[dict], of_member: dict[tuple[int, int], Site]) -> Calls:
 class Evidence:
     """The evidence about two sites of which the second is called directly after the first."""
 
-    # number of consecutive calls, by rank
+    # This is the number of consecutive calls, by rank.
     times: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    # windows in which the result was left alone, by rank
+    # This counts the windows in which the result was left alone, by rank.
     left_alone: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     written: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     # This counts the observed windows of send buffers, by rank.

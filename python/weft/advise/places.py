@@ -1,8 +1,8 @@
 """Finds the function, file and line of addresses, with inlined frames, by addr2line of elfutils or
 of binutils. Without these tools it finds only functions, from the symbol tables of the file.
 
-The ranks only record a module and an offset, which costs little; the lookup is made after the run.
-"""
+The ranks only record a module and an offset, which costs little; the lookup is made after the
+run."""
 
 from __future__ import annotations
 

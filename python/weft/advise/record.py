@@ -1,8 +1,8 @@
 """Reads the files that the ranks have written: the structures of src/advise/record.h, rank after
 rank.
 
-The ranks store plain structures in a mapped file, so that a crash loses nothing. ctypes reads them.
-"""
+The ranks store plain structures in a mapped file, so that a crash loses nothing. ctypes reads
+them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Runs the program with the advisor's library in its ranks, and keeps the record that they write.
-"""
+"""Runs the program with the advisor's library in its ranks, and keeps the record that they
+write."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from weft.advise.record import RankRecord, read_directory, text
 from weft.data.stored import ResultError
 from weft.system import building, installation, mpi_libraries
 
-# name of a file that shows that the directory is on this node (src/advise/variables.h)
+# This is the name of a file that shows that the directory is on this node (src/advise/variables.h).
 HERE = "here"
 INSIDE = "WEFT_ADVISE_INSIDE"  # the variable of this name in src/advise/variables.h
 

@@ -1,5 +1,5 @@
-"""Prints the report in the terminal: the share in collectives, the best three changes, the table.
-"""
+"""Prints the report in the terminal: the share in collectives, the best three changes, the
+table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_SITES, MOST_CHANGES = 12, 2
 NO_SITES = "There is none: no rank called a collective."
 NOTHING = "nothing to win by a change"
 ONLY_A_RUN = "How much of that a change wins, only a run tells"
-# texts in place of an unknown window or waiting time, and of a missing gain
+# These are texts in place of an unknown window or waiting time, and of a missing gain.
 UNKNOWN, NOT_NAMED = "unknown", "–"
 
 

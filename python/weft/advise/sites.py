@@ -31,8 +31,8 @@ def is_vector(name: str) -> bool:
 # additional gain by the change.
 FREE, WITH_CHANGE = "free", "changed"
 CERTAINTY = 0.95  # confidence of all intervals shown
-# the samples may be judged sufficient at most this often (verify.py), each time with a chance of
-# error
+# The samples may be judged sufficient at most this often (verify.py), each time with a chance of
+# error.
 LOOKS = 2
 
 
@@ -55,8 +55,8 @@ def spread(values: list[float], calls: int) -> Spread:
     fewer than ten samples it reaches from the least to the greatest. With fewer than seven the
     confidence is lower than required."""
     ordered, n = sorted(values), len(values)
-    # samples outside each end; of the 2^n arrangements around the median, those with at most so
-    # many on one side
+    # `off` is the number of samples outside each end. `below` counts those of the 2^n arrangements
+    # around the median that have at most this number on one side.
     off, below = 0, 1
     while 2 * (below + comb(n, off + 1)) <= (1 - CERTAINTY) / LOOKS * 2**n:
         off += 1
@@ -65,7 +65,7 @@ def spread(values: list[float], calls: int) -> Spread:
     return Spread(*(end * calls for end in ends), n)
 
 
-# bounds that differ by less, in us or as a share, are shown as one figure
+# Bounds that differ by less than this, in us or as a share, are shown as one figure.
 LITTLE_US, PART = 20.0, 0.02
 
 
@@ -139,7 +139,7 @@ class MessageWait:
     waits: float  # number of calls that completed messages
     messages: float
     bytes: float  # bytes of one message
-    # average time from the start of the first message to the call that completed it
+    # This is the average time from the start of the first message to the call that completed it.
     between_us: float
     waited_us: float  # average time in the completing call
     tests: float  # number of tests for one message
@@ -163,13 +163,13 @@ class Site:
     calls: int  # calls of one rank
     time_us: float  # time of one rank in all its calls
     share: float  # share of the run time
-    # share of that time spent waiting for other ranks; None if it is not known
+    # This is the share of that time spent waiting for other ranks; None if it is not known.
     waiting: float | None
     arrivals: int  # number of calls from which the share was computed
     after: Windows
     before: Windows
     unknown: dict[str, dict[str, int]]  # reasons for unknown windows with their counts, by side
-    # upper bound in us of one rank's gain over the run; None if it is not known
+    # This is the upper bound in us of one rank's gain over the run; None if it is not known.
     gain_high_us: float | None
     why_no_gain: str
     # These are the times in us of non-blocking calls. The first is that from the start to the
@@ -178,7 +178,7 @@ class Site:
     waited_us: float | None = None
     tests: float = 0
     repeated: float = 0  # share of the calls with the same arguments as the one before; 1 means all
-    # pairs of a rank and the number of the site on it
+    # Each entry has a rank, and the number that the site has on it.
     members: set[tuple[int, int]] = field(default_factory=set)
     changed: Spread | None = None  # gain by the change in the replay, in addition to `unchanged`
     unchanged: Spread | None = None  # gain by Weft in the replay without a change
@@ -187,17 +187,18 @@ class Site:
     statement: str = ""  # the source line with those that continue it
     op: str = ""  # operator of the reduction, one of record.OPERATORS
     with_weft: bool = False  # threads of Weft ran in the recorded job
-    # places that access its result first, the most frequent first
+    # These are places that access its result first, the most frequent first.
     users: list[Toucher] = field(default_factory=list)
     writers: list[Toucher] = field(default_factory=list)  # places that write its send buffer last
     binding: str = ""  # one of record.BINDINGS
     own: bool = True  # the call is in the program itself, not in a library
-    # shortest time until the sent data was written again; None if that was not seen
+    # This is the shortest time until the sent data was written again; None if that was not seen.
     unwritten_us: float | None = None
-    # call stack of the call, the innermost function first
+    # This is the call stack of the call, the innermost function first.
     outer: list[Outer] = field(default_factory=list)
     all_calls: int = 0  # calls of all ranks
-    # calls of all ranks after which a window was looked for, whether it was found or not
+    # This counts calls of all ranks after which a window was looked for, whether it was found or
+    # not.
     watched: int = 0
     told_by: int = 0  # number of frames that distinguish this site from others at the same line
 

@@ -295,8 +295,8 @@ def known_tables() -> dict[str, list[Column]]:
 def rows_of(
     database: sqlite3.Connection, table: str, wanted: list[Column], unread: list[str]
 ) -> list[dict[str, Any]]:
-    """Returns the rows of a table up to the first damaged one. Missing parts are added to `unread`.
-    """
+    """Returns the rows of a table up to the first damaged one. Missing parts are added to
+    `unread`."""
     found: list[dict[str, Any]] = []
     strange = 0
     try:

@@ -35,7 +35,7 @@ OF_CHANGED = 2  # least number of stretches with calls of a changed site
 KNOWN = {"allreduce": False, "bcast": False, "reduce": False, "scan": False, "barrier": False}
 KNOWN |= {"allgather": True, "alltoall": True, "reduce_scatter": True, "reduce_scatter_block": True}
 ROOTED = ("gather", "scatter")
-# how the record names the rest of the call sites (src/advise/record.h)
+# The record has this name for the rest of the call sites (src/advise/record.h).
 OTHERS = "call sites beyond"
 APART = ("min", "max", "prod")  # operators whose time may differ from that of a sum
 
@@ -98,7 +98,7 @@ class Call:
 @dataclass
 class Stretch:
     calls: list[Call] = field(default_factory=list)
-    # by rank: time at which its next call began
+    # By rank, this is the time at which its next call began.
     ends_ns: dict[int, int] = field(default_factory=dict)
 
     @property
@@ -151,7 +151,7 @@ def in_order(calls: list[Call]) -> list[Call]:
     ]
     for _, rank, call in sorted(arrivals, key=lambda one: one[0]):
         of_rank[rank].append(call)
-    # number of ranks whose next call it is not yet
+    # This is the number of ranks whose next call it is not yet.
     missing = {id(call): len(call.rows) for call in calls}
     ready: list[tuple[int, str, int, Call]] = []
     found: dict[int, Call] = {}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 NAME = "weft-threads"  # name of the trace file, as in src/advise/variables.h
 OWN = "weft-"  # prefix of the names of Weft's threads; other threads are the program's
-# limits of kept activities: of all ranks, and the least and most of one rank
+# These limit the activities that are kept: those of all ranks, and the least and most of one rank.
 ALL, LEAST, MOST = 1 << 20, 64, 8192
 
 

@@ -27,7 +27,7 @@ KINDS |= {WORKING: "Weft works", POLLING: "Weft looks for messages", ASLEEP: "We
 LANES = {CALL: "collectives", WAIT: "collectives", GAP: "collectives", IN_FLIGHT: "in flight"}
 LANES |= {AFTER: "result left alone", BEFORE: "not written"}
 ORDER = ("collectives", "in flight", "result left alone", "not written")
-# greatest number of ranks on the page, and of spans of calls; as many spans of threads are added
+# These limit the ranks and the spans of calls on the page. As many spans of threads are added.
 MOST_RANKS, MOST_SPANS = 16, 4_000
 
 
@@ -170,8 +170,8 @@ def calls_in(rows: list[tuple[str, list[Span]]]) -> int:
 
 
 def left_out(line: Timeline, shown: int) -> str:
-    """Returns a sentence about what the picture leaves out; an empty string if it shows everything.
-    """
+    """Returns a sentence about what the picture leaves out; an empty string if it shows
+    everything."""
     said = []
     if len(line.hosts) > MOST_RANKS:
         said.append(f"the first {MOST_RANKS} of {len(line.hosts)} ranks")

@@ -30,7 +30,7 @@ CHANGES = 3  # greatest number of changed sites, each of which is measured by it
 WIDTH_OF_HIGH, WIDTH_OF_RUN = 1 / 3, 0.02
 JOB_SECONDS = 600
 LIBRARY, AUTO = "library", "auto"
-# names of MPICH's library, whose interfaces are the same
+# MPICH's library has one of these names. The interface is the same.
 STANDARD, DEBIANS = "libmpi.so.12", "libmpich.so.12"
 FAMILIES = {STANDARD: "mpich", DEBIANS: "mpich", "libmpi.so.40": "openmpi"}
 SAMPLE_ROUNDS, SAMPLE_STRETCHES = 6, 3

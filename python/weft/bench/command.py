@@ -280,8 +280,8 @@ def end_as_if_interrupted() -> None:
 
 
 def carry_out_options(given: dict[str, Any], said: set[str]) -> int:
-    """Carries out the command, and returns its exit status. Raises SettingsError for wrong options.
-    """
+    """Carries out the command, and returns its exit status. Raises SettingsError for wrong
+    options."""
     from weft.bench import experiments, places
     from weft.bench.settings import SettingsError
     from weft.data.files import make_own_folder

@@ -27,8 +27,8 @@ from weft.measurements.result import FAILED, STOPPED, Candidate, ranks_in_words
 from weft.measurements.store import Begun, Store
 from weft.system import mpi_libraries
 
-# rounds of jobs of each variant, so that differences between jobs are not taken for differences
-# between candidates
+# Each variant is measured by this number of jobs, so that differences between jobs are not taken
+# for differences between candidates.
 ROUNDS = 3
 RANGE_REPETITIONS = 6
 RANGE_SECONDS = 6.0
@@ -70,7 +70,7 @@ class Case:
     variants: list[Variant]
     number: int = 0  # number of the case in the store
     iterations: list[int] = field(default_factory=list)
-    # time of one iteration of the computation, as measured by each job
+    # Each entry is the time of one iteration of the computation, as measured by one job.
     iteration_us: list[float] = field(default_factory=list)
     nodes: int = 0
     samples: dict[tuple, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -87,8 +87,8 @@ class Case:
 
     @property
     def communication_us(self) -> list[float]:
-        """Returns the median time of each candidate that communicates without computation, in us.
-        """
+        """Returns the median time of each candidate that communicates without computation, in
+        us."""
         kinds = ("blocking", "immediate")
         found = [s for key, s in self.samples.items() if key[0] in kinds]
         return [statistics.of(samples).median for samples in found]
@@ -122,7 +122,8 @@ class Driver:
         # These are the keys of candidates that hung or failed. A resumed run includes those of its
         # earlier parts.
         self.lost: set[tuple] = set() if retry else store.lost(run)
-        # with fixed work, by collective and size: the ranks of the first case and its iterations
+        # With fixed work these are the ranks of the first case and its iterations, by collective
+        # and size.
         self.base: dict[tuple[str, int], tuple[int, list[int]]] = {}
         # The name is unique to this process, since several may measure into one file.
         name = f".{store.path.name}.{run}.{os.getpid()}.samples.jsonl"
@@ -169,8 +170,8 @@ class Driver:
         )
 
     def measure_round(self, case: Case, number: int, end: float) -> None:
-        """Runs one job of each variant. Only the first round is completed even if the time is over.
-        """
+        """Runs one job of each variant. Only the first round is completed even if the time is
+        over."""
         variants = [variant for variant in case.variants if self.pending(case, variant, number)]
         self.random.shuffle(variants)
         for place, variant in enumerate(variants):

@@ -158,7 +158,7 @@ def carry_out_kernel(preset: Preset, mpis: Sequence[str], file: Path, page: Path
     return 0
 
 
-# placeholder in a run's arguments for the amount of computation that another run has chosen
+# In a run's arguments this is replaced by the amount of computation that another run has chosen.
 AMOUNT = "{amount}"
 
 

@@ -22,7 +22,8 @@ PATIENCE = 20  # a job counts as hung after this multiple of its longest measure
 class Outcome:
     status: str  # "done", "hung" or "failed"
     said: str = ""
-    # engine that was being measured when the job hung or failed; an empty string if none was
+    # This is the engine that was being measured when the job hung or failed; an empty string if
+    # none was.
     engine: str = ""
     doing: str = ""
 
@@ -96,7 +97,7 @@ class Watch:
                 return Outcome("hung", said, self.engine, self.doing)
             time.sleep(POLL_SECONDS)
         self.read()
-        # the job has finished; if its results were wrong, the samples have recorded that
+        # The job has finished; if its results were wrong, the samples have recorded that.
         if self.ended:
             return Outcome("done")
         return Outcome("failed", reason(self.job.said(), status), self.engine, self.doing)

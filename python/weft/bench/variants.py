@@ -17,7 +17,7 @@ from weft.measurements.result import CANNOT_RUN, Candidate
 from weft.system import building, info, installation, mpi_libraries
 from weft.system.probe import ProbeError, how_to_build, run_probe
 
-# engines whose threads are placed, and back off
+# The threads of these engines are placed, and back off.
 THREADED = ("assist", "thread", "tcc", "agent", "auto")
 SCHEDULED = ("function", "thread", "agent", "auto")  # engines that carry out Weft's algorithms
 ASYNC_VARIABLES = {

@@ -23,7 +23,7 @@ class Waits(Structure):
     _fields_ = (
         ("rank", c_uint32),
         ("ranks", c_uint32),
-        # number of calls that began or ended, and of tests that completed something
+        # This is the number of calls that began or ended, and of tests that completed something.
         ("calls", c_uint64),
         # This is the start of the call, or of the first of a series of unsuccessful tests. It is 0
         # outside of calls.
@@ -57,11 +57,11 @@ def read(directory: Path) -> Iterator[Waits]:
 
 @dataclass
 class Watchdog:
-    """Reports the calls in which all ranks wait once no rank has made progress for the given time.
-    """
+    """Reports the calls in which all ranks wait once no rank has made progress for the given
+    time."""
 
     seconds: float
-    # number of calls of each rank, and the time in ns since which it has not changed
+    # This is the number of calls of each rank, and the time in ns since which it has not changed.
     calls: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def looks(self, directory: Path) -> list[tuple[int, Finding]]:

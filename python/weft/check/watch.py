@@ -1,5 +1,5 @@
-"""Prints findings while the program runs, and the calls in which ranks wait if none makes progress.
-"""
+"""Prints findings while the program runs, and the calls in which ranks wait if none makes
+progress."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from weft.check import findings
 from weft.check.waits import Watchdog
 
-# time between two reads of the findings; ranks tend to make mistakes at the same time
+# This is the time between two reads of the findings; ranks tend to make mistakes at the same time.
 LOOKS_S = 0.5
 
 

@@ -78,10 +78,11 @@ class Site:
     rounds: Optional[int]  # number of rounds in which both were tried; None if it is not known
     tried: tuple[Way, ...]  # tried variants, with the rule's first
     trials: Optional[int] = None  # number of calls that tried a variant; None if it is not known
-    # time in us that trials cost compared with the variant in use; None if it is not known
+    # This is the time in us that trials cost compared with the variant in use; None if it is not
+    # known.
     cost_us: Optional[float] = None
     places: tuple[tuple[str, int], ...] = ()  # module and offset of the first callers on rank 0
-    # the chosen variant replaced its rival, which was clearly slower in all rounds
+    # The chosen variant replaced its rival, which was clearly slower in all rounds.
     was_left: bool = False
 
     def rival(self) -> Optional[Way]:
@@ -114,14 +115,14 @@ def library_of(words: str) -> str:
 
 
 def remarks_of(text: str) -> dict[str, str]:
-    """Parses text such as "trials=18 cost_ns=1200000", which src/runtime/adaptive/learnt.cc writes.
-    """
+    """Parses text such as "trials=18 cost_ns=1200000", which src/runtime/adaptive/learnt.cc
+    writes."""
     return dict(word.split("=", 1) for word in text.split(" ") if "=" in word)
 
 
 def places_of(text: str) -> tuple[tuple[str, int], ...]:
-    """Parses text such as "0x11c9:/home/user/app|0x1200:/home/user/app" into modules and offsets.
-    """
+    """Parses text such as "0x11c9:/home/user/app|0x1200:/home/user/app" into modules and
+    offsets."""
     pairs = [place.partition(":") for place in text.split("|") if place]
     return tuple((module, int(offset, 16)) for offset, _, module in pairs)
 

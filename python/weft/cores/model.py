@@ -1,5 +1,5 @@
-"""Prints the model's answer as a table, and draws the figures of its paper for this node on a page.
-"""
+"""Prints the model's answer as a table, and draws the figures of its paper for this node on a
+page."""
 
 from __future__ import annotations
 

@@ -66,8 +66,8 @@ class Model(Ranks):
 
 
 def ask(kind: type[T], words: list[str]) -> tuple[T, str]:
-    """Returns the answer, and its JSON text. Raises CoresError if `weft-cores` is missing or fails.
-    """
+    """Returns the answer, and its JSON text. Raises CoresError if `weft-cores` is missing or
+    fails."""
     program = installation.native_part("weft-cores")
     if not building.is_there(program):
         raise CoresError(f"{program} is missing; {installation.REMEDY}")

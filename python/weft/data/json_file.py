@@ -12,7 +12,7 @@ from typing import Any, Optional
 STANDARD_OUTPUT = Path("-")
 # These commands write their JSON to standard output if no file is named.
 MAY_STAND_ALONE = ("info", "place", "model", "sim", "reproduce")
-# duplicate of the original standard output; None if it is not redirected
+# This is a duplicate of the original standard output, or None if that is not redirected.
 kept: Optional[int] = None
 
 

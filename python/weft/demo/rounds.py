@@ -34,7 +34,8 @@ class Subject:
     collective: str
     size: str
     blocking: bool = False
-    # measured jobs without Weft; they are Job, or CallJob for a blocking call
+    # These are the measured jobs without Weft. They are of type Job, or CallJob for a blocking
+    # call.
     without: list = field(default_factory=list)
     weft: list = field(default_factory=list)
     round_s: float = EXPECTED_ROUND_SECONDS  # duration of the longest round

@@ -34,7 +34,7 @@ def run(mpi: str | None, time_budget: str, out: Path, json: Path | None = None) 
     console = Console()
     try:
         seconds = settings.seconds("--time-budget", time_budget)
-        # a missing folder should be noticed before the measurement
+        # A missing folder should be noticed before the measurement.
         files.make_own_folder(out, typed.PAGE)
         files.try_to_write(out)
         library = choose(mpi)
@@ -210,8 +210,8 @@ def cells(row: overlap.Row) -> list[str]:
 def advice(
     found: Sequence[Comparison | CallComparison], mpi: mpi_libraries.Implementation, is_lab: bool
 ) -> str:
-    """Returns three commands that users may try on their own programs, as they would be typed here.
-    """
+    """Returns three commands that users may try on their own programs, as they would be typed
+    here."""
     weft, launcher = typed.weft(), typed.program(mpi.mpiexec)
     start = f"{launcher} -n {RANKS} {weft} run"
     commands = [

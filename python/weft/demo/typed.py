@@ -1,5 +1,5 @@
-"""Returns words of commands as the user would type them, for the demo's programs and for its page.
-"""
+"""Returns words of commands as the user would type them, for the demo's programs and for its
+page."""
 
 from __future__ import annotations
 

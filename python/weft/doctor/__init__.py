@@ -1,2 +1,2 @@
-"""Checks whether each part of the set-up works, and names the fix if it does not (`weft doctor`).
-"""
+"""Checks whether each part of the set-up works, and names the fix if it does not (`weft
+doctor`)."""

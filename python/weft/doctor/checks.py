@@ -1,5 +1,5 @@
-"""Tests each part of the set-up by using it, and names the fix for what is wrong (`weft doctor`).
-"""
+"""Tests each part of the set-up by using it, and names the fix for what is wrong (`weft
+doctor`)."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ LEFTOVERS = {
 @dataclass
 class Finding:
     what: str
-    # None if the part is absent or not permitted and nothing else is impaired by that
+    # It is None if the part is absent or not permitted, and nothing else is impaired by that.
     good: bool | None
     note: str = ""
     fix: str = ""  # a command, or what to do; empty if the finding is good
-    # function that carries out the fix; None if only the user can
+    # This is the function that carries out the fix; None if only the user can.
     mend: Callable[[], None] | None = None
 
 
@@ -296,8 +296,8 @@ def check_xpmem() -> Finding:
 
 
 def check_gpu() -> Finding:
-    """Checks the GPU. A machine without one is all right, but one whose GPU cannot be used is not.
-    """
+    """Checks the GPU. A machine without one is all right, but one whose GPU cannot be used is
+    not."""
     found = gpu.facts()
     words = gpu.in_words(found)
     if found["problem"] == "no GPU here":

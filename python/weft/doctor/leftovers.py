@@ -20,7 +20,7 @@ SEGMENTS = Path("/proc/sysvipc/shm")
 # Files of MPI libraries, UCX and Weft in /dev/shm have these names.
 LEFTOVER = re.compile(r"^(mpich_sh|Intel_MPI|vader_segment|sm_segment|psm|impi_shm|weft|ucx_)")
 IPC_RMID = 0
-# a starting job may not have mapped its files yet, so that younger files are left alone
+# A starting job may not have mapped its files yet, so that younger files are left alone.
 SECONDS_OF_A_START = 60
 
 

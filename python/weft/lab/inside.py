@@ -24,7 +24,7 @@ from weft.lab.plan import LAUNCH_ADDRESS, LAUNCH_HOST, SWITCH, Plan
 from weft.system import installation
 
 NEWNS, NEWUTS, NEWIPC, NEWNET = 0x00020000, 0x04000000, 0x08000000, 0x40000000
-# folder of the hosts file, and of the remote shell with its table of nodes
+# This is the folder of the hosts file, and of the remote shell with its table of nodes.
 PRIVATE = Path("/dev/shm/weft-lab")
 LATENCY = "80ms"
 START_SECONDS = 3
@@ -81,15 +81,15 @@ def disable_ipv6() -> None:
 
 
 def be_node(number: int, plan: Plan, created: int, linked: int) -> None:
-    """Runs a node's own process: creates the node's namespaces, and keeps them until the lab ends.
-    """
+    """Runs a node's own process: creates the node's namespaces, and keeps them until the lab
+    ends."""
     check(libc.unshare(NEWNS | NEWUTS | NEWIPC | NEWNET), "namespaces of a node")
     socket.sethostname(plan.hosts[number])
     private = os.open(PRIVATE, os.O_PATH)
     mount("weft", "/dev/shm", "tmpfs")
     PRIVATE.mkdir()
     mount(f"/proc/self/fd/{private}", str(PRIVATE), None, bind=True)
-    # a new mount of /sys shows this node's interfaces in /sys/class/net
+    # A new mount of /sys shows this node's interfaces in /sys/class/net.
     with contextlib.suppress(OSError):
         mount("weft", "/sys", "sysfs")
     disable_ipv6()
@@ -127,7 +127,7 @@ class Network:
         self.plan = plan
         self.holders: list[int] = []
         self.pipes: list[tuple[int, int]] = []
-        # process of Weft's switch, which replaces the bridge if there is a delay
+        # This is the process of Weft's switch, which replaces the bridge if there is a delay.
         self.switch: subprocess.Popen | None = None
 
     def build(self) -> None:
@@ -238,8 +238,8 @@ def clear(directory: Path) -> None:
 
 
 def prepare_files(plan: Plan) -> None:
-    """Creates the files that only the lab sees: the names of the nodes, and the replacement of ssh.
-    """
+    """Creates the files that only the lab sees: the names of the nodes, and the replacement of
+    ssh."""
     mount("weft", "/dev/shm", "tmpfs")
     PRIVATE.mkdir()
     lines = ["127.0.0.1 localhost", f"{LAUNCH_ADDRESS} {LAUNCH_HOST}"]

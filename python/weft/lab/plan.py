@@ -36,7 +36,7 @@ class Plan:
     # This delay applies to each frame between two nodes. The delays by rate and system are added to
     # it.
     delay_ns: int = 0
-    # list of cores of each node, as taskset takes it
+    # This is the list of cores of each node, as taskset takes it.
     cores: list[str] = field(default_factory=list)
 
     @property

@@ -32,9 +32,11 @@ class Reading:
     """A candidate's result at one amount of computation."""
 
     total: Statistic
-    # share of the communication that was hidden; None if the possible share is too small to be told
+    # This is the share of the communication that was hidden; None if the possible share is too
+    # small to be told.
     hidden: float | None
-    # time of the computation relative to that alone; None if nothing runs beside it, or too little
+    # This is the time of the computation relative to that alone; None if nothing runs beside it, or
+    # too little.
     slowdown: float | None
 
     @property
@@ -45,8 +47,8 @@ class Reading:
 
 @dataclass(frozen=True)
 class Curve:
-    """A candidate's results over the amounts of computation. A candidate that hung may lack some.
-    """
+    """A candidate's results over the amounts of computation. A candidate that hung may lack
+    some."""
 
     name: str
     engine: str
@@ -342,8 +344,8 @@ def _blocking(
 
 
 def recommended(case: Case) -> Curve | None:
-    """Returns the candidate to use where overlap pays; None if it pays at no amount of computation.
-    """
+    """Returns the candidate to use where overlap pays; None if it pays at no amount of
+    computation."""
     pays = [a for a in case.amounts if any(_beats(c, case, a) for c in case.candidates)]
     if not pays:
         return None
@@ -407,8 +409,8 @@ def segments(case: Case, curve: Curve) -> list[Segment]:
 
 
 def advice(case: Case) -> str:
-    """Returns one or two sentences that say what to call, and from which amount of computation on.
-    """
+    """Returns one or two sentences that say what to call, and from which amount of computation
+    on."""
     curve = recommended(case)
     if curve is None:
         return _no_gain(case)

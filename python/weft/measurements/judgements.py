@@ -39,7 +39,7 @@ UNDECIDED = "is not decided"
 LAB_BURST_BYTES = 256_000
 ELEMENTS = 10000  # number of elements in the kernel of three arrays
 NORMAL = "Normal"
-# progress threads that share a core, by the study's name of the case
+# By the study's name of the case, this is the number of progress threads that share a core.
 THREADS = {"Prog1": 1, "Prog2": 2, "Prog4": 4}
 
 
@@ -174,8 +174,8 @@ def _judge_series(
 
 @dataclass(frozen=True)
 class Faster:
-    """A published order of two placements, with the ratio of the slow one's time to the fast one's.
-    """
+    """A published order of two placements, with the ratio of the slow one's time to the fast
+    one's."""
 
     fast: str
     slow: str
@@ -230,7 +230,7 @@ def judge_nbc_eff(result: Result) -> Judgement:
     libraries = {curve.mpi for case in cases for curve in case.candidates}
     if len(libraries) < 2:
         return Judgement(OPEN, "Not decided: fewer than two MPI libraries were measured.")
-    # names of engines alone; the MPI libraries in the candidates' names do not count
+    # `winners` has the names of engines. The MPI libraries in the candidates' names do not count.
     sentences, winners = [], set()
     for case in cases:
         leading = [standing.leader for standing in case.standings if not standing.tied]

@@ -20,7 +20,7 @@ from weft.measurements.result import Statistic, ranks_in_words
 SCHEMA = "weft-kernels/1"
 RUN_SCHEMA = "weft-kernel/1"  # schema of the program's output
 BLOCKING = "blocking"
-# placeholder in a run's arguments for a temporary directory, which is removed after the run
+# In a run's arguments this is replaced by a temporary directory, which is removed after the run.
 SCRATCH = "{scratch}"
 
 
@@ -35,7 +35,7 @@ class Run:
     network: str
     times_us: dict[str, Statistic]  # by variant; BLOCKING is the one without overlap
     samples_us: dict[str, list[float]]
-    # communication's share of the blocking kernel's time; 0 if it was not counted
+    # This is the communication's share of the blocking kernel's time; 0 if it was not counted.
     communication_share: float = 0.0
     amount: int = 0  # amount of computation, if the program chose it; otherwise 0
     series: str = ""  # name of the series of runs to which this one belongs

@@ -33,7 +33,8 @@ from weft.measurements.result import Result
 
 LAB = "nodes=2,rate=200mbit"
 MASTER_THREADS = 2  # threads of each rank, one of which communicates
-# assumed if a result does not say how many cores its machine has; all experiments fit in these
+# This number is assumed if a result does not say how many cores its machine has. All experiments
+# fit into it.
 UNKNOWN_CORES = 12
 
 
@@ -355,7 +356,7 @@ def stencil() -> Preset:
     )
 
 
-# pairs of the grid's size N and the number of steps
+# These are pairs of the grid's size N and the number of steps.
 GPU_STENCILS = ((1024, 1000), (2048, 500), (4096, 400), (8192, 200), (16384, 100), (32768, 40))
 
 

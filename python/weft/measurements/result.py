@@ -101,13 +101,14 @@ class Point:
     ranks: int
     nodes: int
     computation_us: float  # time of the computation alone
-    # time of the best candidate without computation; the same for all engines
+    # This is the time of the best candidate without computation; the same for all engines.
     communication_us: float
     total_us: Statistic
     hidden: float  # share of the communication that was hidden; it may be negative or above 1
-    # time of the computation during the overlap, divided by that alone
+    # This is the time of the computation during the overlap, divided by that alone.
     slowdown_of_computation: float
-    # number of the amount of computation from 0; it is the same work for all candidates
+    # This is the number of the amount of computation from 0; it is the same work for all
+    # candidates.
     amount: int = 0
     kernel: str = ""
 

@@ -51,7 +51,8 @@ def ever_missed(looks: int, level: float) -> float:
     A sample lies above or below the median with equal probability. An interval misses the median if
     too few samples lie on one of its sides."""
     first, missed = fewest(level), 0.0
-    # by number of samples above the median: its probability together with no miss so far
+    # By the number of samples above the median, this is the probability of that number without a
+    # miss so far.
     by_count = [1.0]
     for n in range(1, looks + 1):
         pairs = zip([*by_count, 0.0], [0.0, *by_count])
@@ -69,7 +70,7 @@ def ever_missed(looks: int, level: float) -> float:
 def level_of_a_look(looks: int, all_looks: float) -> float:
     """Returns the level for each interval at which all of them together miss the median with at
     most the probability `all_looks`."""
-    # the lower bound is Bonferroni's, which holds for dependent events
+    # The lower bound is Bonferroni's, which holds for dependent events.
     low, high = all_looks / max(1, looks), all_looks
     if ever_missed(looks, high) <= all_looks:
         return high
@@ -115,8 +116,8 @@ def ratio(one: Statistic, other: Statistic) -> Statistic:
 
 
 def settled(samples: Sequence[float], tolerance: float = TOLERANCE) -> bool:
-    """Returns whether there are enough samples: the interval of the median is within the tolerance.
-    """
+    """Returns whether there are enough samples: the interval of the median is within the
+    tolerance."""
     return len(samples) >= FEWEST and of(samples).half_width <= tolerance
 
 

@@ -240,8 +240,8 @@ def table(case: Case) -> list[dict[str, Any]]:
 
 
 def rank(curve: Curve, standing: Standing) -> str:
-    """Returns "best" for a sole winner, "tied" for one of several, and otherwise an empty string.
-    """
+    """Returns "best" for a sole winner, "tied" for one of several, and otherwise an empty
+    string."""
     if curve not in standing.all:
         return ""
     return "tied" if standing.tied else "best"

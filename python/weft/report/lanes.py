@@ -57,8 +57,8 @@ class Lanes:
         return f"{span.name}, {kind}: {took}"
 
     def row(self, spans: Iterable[tuple[Span, int]], area: Field) -> Markup:
-        """Draws the spans of a row. Each is at least one step wide, so that short ones are visible.
-        """
+        """Draws the spans of a row. Each is at least one step wide, so that short ones are
+        visible."""
         kinds: dict[int, list[Markup]] = {}
         for span, count in spans:
             around = area.strip(span.begin, max(span.end, span.begin + self.last / ACROSS))
@@ -83,14 +83,14 @@ class Lanes:
 
 @dataclass(frozen=True)
 class Rows:
-    """Many numbered rows, such as the cores of a machine, with one SVG path for each kind of span.
-    """
+    """Many numbered rows, such as the cores of a machine, with one SVG path for each kind of
+    span."""
 
     rows: Sequence[Sequence[Span]]
     last: float
     x_title: str
     name: str
-    # name and colour of each kind; the first kind is drawn over the others
+    # This is the name and colour of each kind; the first kind is drawn over the others.
     kinds: Sequence[tuple[str, str]]
     row_title: str
     most: int = 2500

@@ -126,7 +126,7 @@ class Row:
     communication: Statistic
     computation: Statistic
     total: Statistic
-    # ratio of the time without Weft to this one's; None for the program without Weft
+    # This is the ratio of the time without Weft to this one's; None for the program without Weft.
     gain: Statistic | None
 
     @property

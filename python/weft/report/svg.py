@@ -23,7 +23,7 @@ ROUND, SQUARE = "round", "square"  # shapes of stroke ends, which draw points
 SYMBOLS = (ROUND, SQUARE)
 DASHED, DOTTED = "6 3", "1 3"
 TICKS = 5  # approximate number of ticks on an axis
-# steps of a page's coordinates: over the whole width, and in a pixel of the height
+# These are the steps of a page's coordinates over the whole width, and in a pixel of the height.
 ACROSS, FINE = 1000, 2
 LIGHT = {  # colours of base.html.j2, for pictures outside of a page
     "text": "#1d2329",
@@ -110,7 +110,7 @@ class Axis:
 
     last: float
     first: float = 0.0
-    # values at which ticks are drawn; if empty, round values are chosen
+    # These are values at which ticks are drawn; if empty, round values are chosen.
     values: tuple[float, ...] = ()
 
     def share(self, value: float) -> float:
@@ -257,7 +257,8 @@ class Line:
     said: Sequence[str] = ()  # hover text for each point
     whiskers: bool = False
     strong: bool = False  # the line is emphasised, since it is the recommended one
-    # points that are drawn with the look's symbol; if empty, all are; an isolated point always is
+    # Only these points are drawn with the look's symbol; if empty, all are. An isolated point
+    # always has it.
     marked: Sequence[bool] = ()
 
     def spots(self, area: Field) -> list[Spot]:
@@ -304,11 +305,11 @@ class Graph:
     x_title: str
     y_title: str
     name: str  # description for readers who cannot see the graph
-    # start of the vertical axis; None means slightly below the least value
+    # This is the start of the vertical axis; None means slightly below the least value.
     start: float | None = 0.0
     top: float | None = None
     last: float | None = None  # end of the horizontal axis; None means the end of the lines
-    # values with ticks on the horizontal axis; if empty, round values from 0 are chosen
+    # The horizontal axis has ticks at these values; if empty, round values from 0 are chosen.
     ticks: tuple[float, ...] = ()
     level: float | None = None  # value at which a horizontal line is drawn
     upright: float | None = None
@@ -520,7 +521,7 @@ class Bars:
     x_title: str
     name: str
     last: float | None = None
-    # vertical reference lines: value, name and dash of each
+    # These are vertical reference lines: value, name and dash of each.
     levels: Sequence[tuple[float, str, str]] = ()
     entries: Sequence[tuple[str, str]] = ()  # entries of the colour key: name and colour
 

@@ -167,8 +167,8 @@ def at(case: Case, curve: Curve, x_us: float) -> Statistic | None:
     """Returns the curve's time at this amount of computation; None if it is too far outside of the
     measured amounts.
 
-    The difference from the ideal time is interpolated, since the curves themselves have a corner.
-    """
+    The difference from the ideal time is interpolated, since the curves themselves have a
+    corner."""
     amounts = sorted(curve.readings, key=lambda amount: case.computation_us[amount])
     x = [case.computation_us[amount] for amount in amounts]
     if not (1 - BEYOND) * x[0] <= x_us <= (1 + BEYOND) * x[-1]:

@@ -111,7 +111,7 @@ class Bench:
         """Returns the result of a preset, which is run at the first request. A preset that failed
         is not tried again, and its error is raised each time."""
         if name not in self.known:
-            # the folder is beside the page, and can be created if the page can
+            # The folder is beside the page, and can be created if the page can.
             self.folder.mkdir(parents=True, exist_ok=True)
             try:
                 self.known[name] = run(name)
@@ -149,8 +149,8 @@ class Bench:
         return Points(measured, failed)
 
     def carry_out(self, name: str, out: Path, **more: str) -> int:
-        """Runs `weft bench --preset NAME -o OUT` without its output, and returns the exit status.
-        """
+        """Runs `weft bench --preset NAME -o OUT` without its output, and returns the exit
+        status."""
         parameters = inspect.signature(command.bench).parameters
         usual = {key: one.default for key, one in parameters.items() if key != "context"}
         asked: dict[str, Any] = {"preset": name, "out": out, **more}
@@ -321,8 +321,8 @@ def atmosphere(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Find
 
 
 def pipecg(one: Published, preset: Preset, runs: Sequence[Run]) -> list[Finding]:
-    """Returns the findings on pipecg. Runs with threads test the statement about the master thread.
-    """
+    """Returns the findings on pipecg. Runs with threads test the statement about the master
+    thread."""
     behind, on_master = one.claims
     threaded = [MASTER in run.times_us for run in runs]
     found = [

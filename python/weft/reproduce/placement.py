@@ -1,5 +1,5 @@
-"""Denis et al., 2019, figures 1 to 7: the placement of threads, and the time of a chain with each.
-"""
+"""Denis et al., 2019, figures 1 to 7: the placement of threads, and the time of a chain with
+each."""
 
 from __future__ import annotations
 

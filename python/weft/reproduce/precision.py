@@ -27,7 +27,7 @@ from weft.system.probe import how_to_build
 PROGRAM = "pipecg"
 STUDY = "--what study --iterations 2000 --repetitions 1"
 EDGES = (96, 128, 160, 192)  # edges of the grids that may be used
-# bytes of a row in single precision: seven entries and columns, and ten vectors
+# A row has these bytes in single precision: seven entries and columns, and ten vectors.
 BYTES_OF_A_ROW = 96
 ROUNDS = 6  # number of jobs, which suffices for an interval
 WELL, ILL = "well conditioned", "ill conditioned"
@@ -37,7 +37,8 @@ PROBLEMS = {
     WELL: "--coefficients heterogeneous --contrast 10",
     ILL: "--coefficients heterogeneous --contrast 1e4",
 }
-# ratio of iterations to those in double precision up to which they count as nearly equal
+# This is the ratio of iterations to those in double precision up to which they count as nearly
+# equal.
 NEARLY = 1.05
 TWICE = 1.75  # ratio from which a precision counts as about twice as efficient
 ROW = re.compile(

@@ -34,7 +34,8 @@ from weft.system.probe import how_to_build
 PROGRAM = "latency"
 SHORT, LONG = 8, 1 << 20  # buffer sizes in bytes
 PUBLISHED_RANKS = 128
-# number of jobs of each kind, without and with Weft in turn; a confidence interval needs six
+# This is the number of jobs of each kind, without and with Weft in turn; a confidence interval
+# needs six.
 ROUNDS = 7
 LINE = re.compile(r"^(?P<form>blocking|persistent) (?P<bytes>\d+) [\d.]+ (?P<us>[\d.]+)$")
 LIBRARY, WEFT = "MPI library, blocking", "Weft, persistent"

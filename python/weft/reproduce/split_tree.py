@@ -92,7 +92,7 @@ def judged(
         found.append(of_switches(on, switches(ranks, by_split)))
     if order == "levels":
         found.append(of_least(on, cores, least_at(ranks, by_split)))
-        # the computation takes as long as the collective
+        # The computation takes as long as the collective.
         all_cores = 2 * blocking_us(machine, collective, cores)
         found += of_shape(on, by_split, blocking[-1], all_cores)
     drawn = lines(ranks, by_split, blocking)

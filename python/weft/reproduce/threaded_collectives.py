@@ -30,7 +30,7 @@ THREADS = 16  # threads of a rank; the first one polls after each of its rows
 COLUMNS = 512  # columns of the inner loop between two polls
 PER_ROW, INNER, NO_CALLS = "call per row", "inner calls", "no calls"
 FUNCTION, THREAD, TCC, BLOCKING = PER_ROW, "thread", "TCC", "blocking"
-# ratio of times up to which calls for progress count as having hardly any effect
+# This is the ratio of times up to which calls for progress count as having hardly any effect.
 NEARLY_NONE = 1.05
 READINGS = ("blocks", "all blocks together")
 DIRECTION = "It holds in direction; the paper does not say how long its product takes."
@@ -42,7 +42,7 @@ ONE_ALGORITHM = (
     "Here both carry out one algorithm, whose construction costs nothing in the simulator, so that"
     " the carrier alone makes no difference."
 )
-# a smaller share of the time without overlap counts as little
+# A smaller share of the time without overlap counts as little.
 LITTLE, TO_HIDE = "There is little to hide.", 0.1
 BY_THEMSELVES = (
     "All messages leave at once, and the network cards move them by themselves, so that calls have"

@@ -9,7 +9,7 @@ from weft.reproduce.findings import SIMULATED, Figure, Finding, Line, Part, verd
 from weft.reproduce.published import named
 from weft.sim import native
 
-# progress threads on a core; 0 means no threads
+# By the name of the case, this is the number of progress threads on a core; 0 means none.
 CASES = {"Normal": 0, "Prog1": 1, "Prog2": 2, "Prog4": 4}
 SIZES = {"16": "16 B", "1MiB": "1 MiB"}
 RATIOS = (0.5, 2.0)  # ratios of computation to communication, both as in case Normal

@@ -248,7 +248,7 @@ def described(
     mpi = mpi_libraries.chosen(mpi_name)
     if machine:
         file = native.machine_file(machine)
-        # the simulator refuses a wrong machine file
+        # The simulator refuses a wrong machine file.
         native.simulate(str(file), collective="bcast", bytes=8, ranks=1)
         return json.loads(file.read_text()), words, mpi
     facts = json.loads(native.calibrate())

@@ -21,7 +21,7 @@ from weft.system.mpi_libraries import Implementation, MpiError
 from weft.system.probe import how_to_build
 
 KIB = 1024
-# a window that holds any message, which then moves by itself once both sides have agreed
+# This window holds any message, which then moves by itself once both sides have agreed.
 WHOLE = 1 << 40
 LONG = 1 << 20  # bytes from which the rate alone determines a message's time
 FEW = 0.02  # a burst that saves a smaller share of the longest message's time is ignored
@@ -43,7 +43,7 @@ class PingPong:
     unlooked_us: float  # time of the longest message that was not polled since it was posted
     one_way: list[tuple[int, float]]
     exchange: list[tuple[int, float]]  # times of one message in each direction at once
-    # bytes of the message for which each side's core works as long as the following fields say
+    # For a message of this size, each side's core works as long as the following fields say.
     core_bytes: int
     sender_core_us: float
     receiver_core_us: float
@@ -198,9 +198,9 @@ def in_the_lab(mpi: Implementation, words: dict[str, Any]) -> PingPong:
 
 
 def turn_us(mpi: Implementation, words: dict[str, Any]) -> float:
-    """Returns the time that a short message waits until its receiver runs, if nodes share cores. It
-    is measured with an allreduce of 8 bytes, which has one round of messages for each power of two.
-    """
+    """Returns the time that a short message waits until its receiver runs, if nodes share cores.
+    It is measured with an allreduce of 8 bytes, which has one round of messages for each power
+    of two."""
     command = [program_of(mpi, "latency"), "--collective", "allreduce", "--bytes", "8"]
     nodes = words["nodes"]
     with Lab(nodes, 1, words["rate"], words["burst"], mpi, delay=words["delay"]) as lab:

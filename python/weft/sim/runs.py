@@ -66,7 +66,8 @@ def time_alone(machine: str, words: list[str]) -> float:
 class Answer:
     run: Run
     text: str  # JSON text of the run, unchanged
-    # core, begin, end, and index in KINDS of each span; empty if nothing is drawn
+    # Each span has a core, its begin and end, and an index in KINDS. The list is empty if nothing
+    # is drawn.
     spans: list[list[float]]
 
 

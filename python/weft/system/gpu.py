@@ -19,11 +19,11 @@ DEVICE_FILES = ("/dev/nvidiactl", "/dev/nvhost-gpu", "/dev/dxg")
 LIBRARY = "libcuda.so.1"
 FAT_BINARY = b"\x50\xed\x55\xba"  # magic number of compiled kernels
 NO_MPS = "no MPS: ranks that share a GPU take turns there (nvidia-cuda-mps-control -d starts it)"
-# finds the version of CUDA's compiler in a library; 13000 is CUDA 13.0
+# This finds the version of CUDA's compiler in a library. 13000 is CUDA 13.0.
 COMPILER = re.compile(rb"weft_kernel_image: CUDA (\d+)\0")
 OF_FUNCTIONS = (11, 4)  # version of the oldest driver with all functions that Weft calls
 NAME_BYTES = 256
-# attribute of a device that is shared by MPS; drivers before CUDA 12.4 do not know it
+# This is the attribute of a device that is shared by MPS; drivers before CUDA 12.4 do not know it.
 IS_SHARED = 133
 
 

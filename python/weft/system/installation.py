@@ -62,8 +62,8 @@ def site_file() -> Path:
 
 
 def preload_library(family: str) -> Path | None:
-    """Returns the library that `weft run` would load for an MPI family; None if it does not exist.
-    """
+    """Returns the library that `weft run` would load for an MPI family; None if it does not
+    exist."""
     prefix = weft_command().parent.parent
     name = f"libweft-{family}.so"
     for path in (prefix / "lib" / "weft" / name, prefix / "lib" / name):

@@ -1,7 +1,7 @@
 """Describes the commands of `weft` and their options, from the signatures of their functions.
 
-`--help`, the reference, the man pages and the completion are all generated from these descriptions.
-"""
+`--help`, the reference, the man pages and the completion are all generated from these
+descriptions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Option:
     text: str
     argument: str = ""  # name of its value; empty if it has none
     optional: bool = False  # the value follows after '=' or is absent
-    # possible values; capital letters are placeholders
+    # These are the possible values, in which capital letters are placeholders.
     choices: list[str] = field(default_factory=list)
     default: str = ""
     variable: str = ""

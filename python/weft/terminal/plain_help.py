@@ -1,5 +1,5 @@
-"""Prints the help of Python subcommands in the layout of `weft run --help`: plain text, 80 columns.
-"""
+"""Prints the help of Python subcommands in the layout of `weft run --help`: plain text, 80
+columns."""
 
 from __future__ import annotations
 

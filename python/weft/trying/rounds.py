@@ -30,7 +30,8 @@ PLACE = "{}"
 UNDECIDED = "undecided"
 SCHEMA = "weft-try/2"
 SUMMARY = ("weft-summary/2", "weft-summary/1")
-# probability with which a trial may call equal variants different, or decide against the truth
+# This is the probability with which a trial may call equal variants different, or decide against
+# the truth.
 WRONG = 0.025
 LAUNCHERS = ("mpiexec", "mpirun", "srun", "prun", "orterun", "prterun", "aprun", "jsrun", "ibrun")
 SHORT_S = 0.1  # time of a program below which its start and end dominate
@@ -151,7 +152,7 @@ class Trial:
     ways: list[Way]
     most: int = 12  # greatest number of rounds
     budget_s: float = 300.0
-    # duration of each round, including the start of its runs
+    # This is the duration of each round, including the start of its runs.
     took_s: list[float] = field(default_factory=list)
 
     @property

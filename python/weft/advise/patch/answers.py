@@ -43,8 +43,8 @@ class Comparison:
     instead: str = ""  # the similar line that it prints instead; an empty string if there is none
     apart: float = 0.0  # greatest relative difference between numbers
     more: int = (
-        # lines in addition to those of the unchanged program, if that one always prints the same
-        # number
+        # This counts lines in addition to those of the unchanged program, if that one always prints
+        # the same number.
         0
     )
 

@@ -26,9 +26,9 @@ OF_OBJECTS = ("data", "get")  # methods of C++ that return a pointer to an objec
 class Buffers:
     received: set[str] = field(default_factory=set)  # buffers that must not be accessed
     sent: set[str] = field(default_factory=set)  # buffers that must not be written
-    # variables among these that are passed by address
+    # These are the variables among the buffers that are passed by address.
     objects: set[str] = field(default_factory=set)
-    # structures and objects that contain these buffers
+    # These are structures and objects that contain these buffers.
     owners: set[str] = field(default_factory=set)
     handles: set[str] = field(default_factory=set)  # communicators, types, operators, counts
     is_far: bool = False  # called functions can reach the buffers without an argument

@@ -21,9 +21,9 @@ class Patch:
     root: Path = field(default_factory=Path)  # folder in which it applies
     made: list[str] = field(default_factory=list)  # sentences about the changes that were made
     left: list[str] = field(default_factory=list)
-    # text of each file before and after the change
+    # This is the text of each file before and after the change.
     files: dict[Path, tuple[str, str]] = field(default_factory=dict)
-    # programs and libraries that are compiled from the files
+    # These are programs and libraries that are compiled from the files.
     modules: set[Path] = field(default_factory=set)
     gain_us: float = 0  # upper bound of the gain of all changes
 

@@ -1,5 +1,5 @@
-"""Fortran's part of a change: by which interface a function calls MPI, and what must be declared.
-"""
+"""Fortran's part of a change: by which interface a function calls MPI, and what must be
+declared."""
 
 from __future__ import annotations
 

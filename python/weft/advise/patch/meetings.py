@@ -30,7 +30,7 @@ OF_NUMPY = (
     *("load", "loadtxt", "genfromtxt", "fromfile", "tofile", "memmap"),
     *("save", "savez", "savetxt"),
 )
-# classes and namespaces of C++ that access files
+# These are classes and namespaces of C++ that access files.
 STREAMS = ("ifstream", "ofstream", "fstream", "filesystem")
 OPENED = ("open_statement", "inquire_statement")  # statements of Fortran that access files
 FAR = (
@@ -75,7 +75,7 @@ def uses_files(source: Source, call: Node) -> bool:
         module = source.text(head).partition(".")[0]
         is_of_numpy = module in ("np", "numpy") and name in OF_NUMPY
         return is_of_numpy or module in MODULES or name in FILES["python"]
-    # a method has nothing to do with the C function of its name
+    # A method has nothing to do with the C function of its name.
     if head.type == "field_expression":
         return name == "open"
     return name in FILES[source.language]

@@ -90,8 +90,8 @@ def addresses_kept(source: Source, function: Node) -> set[str]:
 
 
 def may_change_names(found: Found, loop: Node) -> set[str]:
-    """Returns the names in C++ that a function gets by reference, or to which a reference is bound.
-    """
+    """Returns the names in C++ that a function gets by reference, or to which a reference is
+    bound."""
     source, names = found.source, set()
     for call in source.calls(loop):
         callee = source.callee(call)
@@ -128,8 +128,8 @@ def may_be_left(found: Found, loop: Node) -> bool:
 
 
 def stands_alone(source: Source, loop: Node) -> bool:
-    """Returns whether the loop is a statement of a block and shares no line with another statement.
-    """
+    """Returns whether the loop is a statement of a block and shares no line with another
+    statement."""
     row, column = loop.start_point
     lines = source.data.split(b"\n")
     end = lines[loop.end_point[0]][loop.end_point[1] :]

@@ -39,8 +39,8 @@ PLAIN_WRITES = ("assignment_expression", "update_expression", "augmented_assignm
 
 
 def is_owner_alone(source: Source, name: Node) -> bool:
-    """Returns whether an object is passed as a whole, rather than to access another member of it.
-    """
+    """Returns whether an object is passed as a whole, rather than to access another member of
+    it."""
     node = name
     for around in ancestors(name):
         if around.type in ("field_expression", "attribute"):

@@ -37,7 +37,7 @@ class Wish:
     is_known: bool = True  # the first use was measured
     object_method: str = ""  # mpi4py's method that pickles objects; an empty string for other calls
     source: str = ""  # the line's text when the program ran; an empty string if it is not known
-    # the program's or library's file; an empty string if the program is interpreted
+    # This is the file of the program or library. It is empty if the program is interpreted.
     module: str = ""
     function: str = ""  # function that contains the call
     # Place where other ranks make the same call; "" if they make it at this line, too.

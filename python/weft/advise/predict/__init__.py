@@ -1,2 +1,2 @@
-"""Predicts the calls of a recorded run on another machine by simulation (`weft advise --predict`).
-"""
+"""Predicts the calls of a recorded run on another machine by simulation (`weft advise
+--predict`)."""

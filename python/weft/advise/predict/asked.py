@@ -60,7 +60,7 @@ class Asked:
     def cores(self) -> int:
         path = self.file()
         try:
-            # the simulator refuses a wrong machine file
+            # The simulator refuses a wrong machine file.
             native.simulate(str(path), collective="bcast", bytes=8, ranks=1)
             return int(json.loads(path.read_text())["cores"])
         except SimError as error:

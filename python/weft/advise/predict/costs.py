@@ -53,7 +53,7 @@ RULES: dict[str, tuple[tuple[float, str], ...]] = {
     "alltoall": ((256, "bruck"), (32 * KIB, "linear"), (math.inf, "pairwise")),
     "reduce_scatter_block": ((512 * KIB, "recursive-halving"), (math.inf, "pairwise")),
 }
-# the rules for allgather, by the bytes of all blocks
+# These are the rules for allgather, by the bytes of all blocks.
 ALLGATHER = ((80 * KIB, "bruck"), (math.inf, "ring"))
 FEW_RANKS = 8  # below this number, ranks exchange blocks directly, and broadcast along a tree
 OF_ALL_PAIRS = ("allgather", "alltoall", "reduce_scatter_block")
@@ -115,8 +115,8 @@ class Costs:
         return self._extended(operation, algorithm, fill, options)
 
     def auto(self, operation: Operation) -> Cost:
-        """Returns the cost of a blocking collective by Weft, or that by the library if it is less.
-        """
+        """Returns the cost of a blocking collective by Weft, or that by the library if it is
+        less."""
         own = self._extended(operation, None, 1.0, {"engine": "blocking"})
         return min(own, self._at(operation, 1.0), key=lambda cost: cost.us)
 

@@ -22,7 +22,8 @@ from weft.advise.stretches import KNOWN, OTHERS, ROOTED, Call, Stretch
 FROM_ROOT, TO_ROOT = ("bcast", "scatter"), ("reduce", "gather")
 OF_BLOCKS = (*(kind for kind, blocks in KNOWN.items() if blocks), *ROOTED)
 SIMULATED = {"reduce_scatter": "reduce_scatter_block"}  # the simulated collective has equal blocks
-# ranks with which a neighbourhood collective is simulated, so that each has two neighbours
+# A neighbourhood collective is simulated with this number of ranks, so that each has two
+# neighbours.
 NEIGHBORS = 3
 LEAST_BYTES = 8
 
@@ -152,8 +153,8 @@ class Charge(NamedTuple):
 
     us: float
     link_bytes: float = 0.0  # bytes that one node sends
-    # by how many standard deviations of the arrivals the last rank comes later, since there are
-    # more ranks
+    # The last of the additional ranks arrives later by this number of standard deviations of the
+    # arrivals.
     later: float = 0.0
 
 

@@ -1,5 +1,5 @@
-"""Statements of Intel about a kernel of three arrays, and about when non-blocking collectives help.
-"""
+"""Statements of Intel about a kernel of three arrays, and about when non-blocking collectives
+help."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 EXPECT swapped: changed
 EXPECT renewed: left: names total
 EXPECT accumulated: left: may write part
-EXPECT condition: changed
-"""
+EXPECT condition: changed"""
 
 import numpy
 from mpi4py import MPI
