@@ -15,7 +15,7 @@ pytestmark = pytest.mark.covering
 __all__ = ["program"]  # the name is imported as a fixture
 LIMIT_S = 110
 # This is the cost of start and wait together, inside Weft, without the MPI library's functions.
-# includes five instructions in each of the two calls for calls that are passed on
+# Five instructions in each of the two calls find out whether it is passed on.
 MOST_INSTRUCTIONS = 740
 MOST_AT_A_SITE = 80  # additional instructions of a call class about which engine auto has decided
 

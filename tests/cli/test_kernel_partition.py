@@ -152,7 +152,7 @@ def header_of_metis() -> Path:
 
 
 def test_no_place_of_metis_is_in_the_program(metis):
-    """METIS's library is searched where the program runs, and not where it was built."""
+    """METIS's library is searched for where the program runs, and not where it was built."""
     program = mpi_libraries.implementation("mpich").program("pipecg").read_bytes()
     assert b"libmetis.so.5" in program and b"/libmetis" not in program
 

@@ -67,7 +67,7 @@ def test_every_finding_of_the_papers_is_listed_with_its_tests_and_its_needs():
     assert [name for name in with_runs if f"--preset {name}" not in tested] == []
 
 
-# These are the figures of the five texts. None of them has a numbered table.
+# These are the figures of the five publications. None of these has a numbered table.
 FIGURES = {
     claims.OKUMA: [*map(str, range(1, 3))],
     claims.STUDY: [*map(str, range(1, 8))],
@@ -82,7 +82,7 @@ FIGURES = {
         "Allreduce, 4 nodes each with 64 MPI tasks on four NVIDIA A100",
     ],
 }
-# These places of a text summarise it.
+# These parts of a publication summarise it.
 SUMMARIES = {
     claims.OKUMA: ["abstract", "VI"],
     claims.STUDY: ["abstract", "section 6"],

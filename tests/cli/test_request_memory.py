@@ -12,7 +12,7 @@ from weft.system import installation
 pytestmark = pytest.mark.covering
 
 PROGRAMS = installation.ROOT / "tests/cli/programs"
-# Hydra treats one machine as several nodes
+# Hydra can treat one machine as several nodes.
 ONLY_HYDRA = pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 # This is more requests than fit into a communicator's first segment.
 KEPT = 40

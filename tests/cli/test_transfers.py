@@ -109,7 +109,7 @@ def test_accesses_and_partitioned_messages(library, run, accesses, tmp_path, wha
     and accesses to files, progress by themselves."""
     said, transfers = run(accesses, tmp_path / "shared", PATIENCE, what, tmp_path / "written")
     assert said == "helped"
-    # Open MPI's list of file requests has no lock
+    # Open MPI's list of file requests has no lock.
     is_left_alone = what == "file" and library.family == "openmpi"
     assert transfers == (1 if what == "rget" else 0 if is_left_alone else 2)
 

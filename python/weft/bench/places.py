@@ -163,7 +163,7 @@ class LauncherPlace:
         words = list(self.words)
         if words[0] == "mpiexec":
             words[:1] = [str(library.mpiexec), *library.unbound()]
-            # Open MPI passes only the named environment variables to other nodes
+            # Open MPI passes only the named environment variables to other nodes.
             if library.name == "openmpi":
                 words += ["-x", "LD_LIBRARY_PATH"]
         return ProcessJob([*words, "-n", str(ranks), *command], variables)

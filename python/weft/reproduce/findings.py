@@ -1,4 +1,4 @@
-"""A reproduction: the result here for each published finding, a verdict, and figures.
+"""A reproduction has the result here for each published finding, a verdict, and figures.
 
 Nothing is fitted. The machines' parameters are cited or measured. If a finding is not reproduced,
 the report says so, with the reason as far as it is known."""

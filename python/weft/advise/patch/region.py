@@ -302,7 +302,7 @@ def region_of(found: Found, buffers: Buffers, wish: Wish) -> Region:
             why, end = why_not, index
             break
     while end > 0 and is_directive(source, following[end - 1]):
-        end -= 1  # a comment at the end belongs to the statement behind it
+        end -= 1  # a directive at the end belongs to the statement behind it
     inside = following[:end]
     start = earliest(found, buffers, wish) if wish.earlier else found.statement
     if start == found.statement and not computes(source, inside):

@@ -43,8 +43,8 @@ class Wish:
     # Place where other ranks make the same call; "" if they make it at this line, too.
     elsewhere: str = ""
     gain_us: float = 0  # greatest gain in us of one rank over the run
-    # MPI_Allreduce_init, for example, if each call has the same arguments; otherwise an empty
-    # string
+    # This is the persistent form, such as MPI_Allreduce_init, if each call has the same arguments;
+    # otherwise an empty string.
     plan: str = ""
 
     @property
