@@ -214,7 +214,7 @@ def main() -> None:
     except Exception as error:
         # Importing sqlite3 here would slow down every start.
         if type(error).__module__ == "sqlite3":
-            messages.say("weft", f"what was measured cannot be kept: {error}")
+            messages.say("weft", f"the measurements cannot be stored: {error}")
             end(REFUSED)
         # The parser's errors have this method; other exceptions are not handled here.
         if not hasattr(error, "format_message"):

@@ -404,7 +404,7 @@ def test_fortran(advise, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ((), "give a program (weft advise -- ./app) or a record (--from FILE), one of both"),
+        ((), "give either a program (weft advise -- ./app) or a record (--from FILE)"),
         (("--overhead", "much", "--", "ls"), "--overhead much is no percentage"),
         (("--from", "none.sqlite"), "there is no record none.sqlite"),
         (("--before", "a", "--", "ls"), "--before needs --from"),

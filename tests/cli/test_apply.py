@@ -322,7 +322,7 @@ def generated(root: Path, found: store.Stored) -> None:
     ("how", "sentence"),
     [
         (no_debug_information, "MPI_Allreduce in main is left as it is: it has no line"),
-        (another_line, "the line is another one than when the program ran"),
+        (another_line, "the line has changed since the program ran"),
         (newer_source, "the file is newer than app"),
         (generated, "app.c is generated from another file"),
         (None, "false ended with 1 without a change"),

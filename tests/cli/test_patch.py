@@ -316,7 +316,7 @@ def test_a_patch_of_a_record_that_was_measured(mpich, program, advise, tmp_path)
     text = (tmp_path / "live.c").read_text()
     (tmp_path / "live.c").write_text(f"\n{text}")
     [left] = diff.make([made]).left
-    assert "the line is another one than when the program ran" in left
+    assert "the line has changed since the program ran" in left
     os.utime(tmp_path / "live.c", (2e9, 2e9))
     (tmp_path / "live.c").write_text(text)
     os.utime(tmp_path / "live.c", (4e9, 4e9))

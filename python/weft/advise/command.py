@@ -224,7 +224,7 @@ def advise(
     elsewhere = asked_elsewhere(predict, nodes, per_node, machine, scale)
     check_apply(apply, build, command, bool(before or verify or trace or elsewhere))
     if not apply and bool(command) == bool(from_record):
-        raise refuse("give a program (weft advise -- ./app) or a record (--from FILE), one of both")
+        raise refuse("give either a program (weft advise -- ./app) or a record (--from FILE)")
     if before and not from_record:
         raise refuse("--before needs --from: it compares two records")
     if before and trace:

@@ -359,5 +359,5 @@ def read(path: Path) -> Stored:
     if not schema.startswith(FORMAT):
         raise ResultError(f"{path}: it has schema {schema}, and is no record of weft advise")
     if not tables["rank"]:
-        raise ResultError(f"{path}: nothing is left of its ranks: {', '.join(unread)}")
+        raise ResultError(f"{path}: it contains no rank: {', '.join(unread)}")
     return Stored(path, about, tables, unread)

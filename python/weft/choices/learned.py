@@ -322,7 +322,7 @@ def show(sites: list[Site], console: "Console") -> None:
         "rank."
     )
     if any(BY_CHANCE in gain_words(site) for site in sites):
-        console.print("By chance: how probable that were if both took the same time.")
+        console.print("By chance: how probable that would be if both took the same time.")
     for words, (_, why) in EXPLAINED.items():
         if any(words in site.communicator for site in sites):
             console.print(why)

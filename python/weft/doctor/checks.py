@@ -343,7 +343,7 @@ def report(results: list[Finding]) -> int:
             console.print(line, markup=False, highlight=False, soft_wrap=True)
     wrong = sum(finding.good is False for finding in results)
     good = sum(finding.good is True for finding in results)
-    console.print(f"{good} good, {wrong} to be put right" if wrong else "nothing is wrong")
+    console.print(f"{good} good, {wrong} to be fixed" if wrong else "nothing is wrong")
     return 1 if wrong else 0
 
 

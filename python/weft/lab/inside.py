@@ -248,7 +248,7 @@ def prepare_files(plan: Plan) -> None:
     hosts.write_text("\n".join(lines) + "\n")
     if not Path("/etc/hosts").exists():
         raise OSError(
-            "there is no /etc/hosts to lay the nodes' own over; make one: touch /etc/hosts"
+            "there is no /etc/hosts over which to mount the nodes' own; make one: touch /etc/hosts"
         )
     mount(str(hosts), "/etc/hosts", None, bind=True)
     shell = PRIVATE / "shell"

@@ -86,7 +86,7 @@ class Lab:
         except MpiError as error:
             raise LabError(str(error)) from None
         if not self.mpi.mpiexec.exists():
-            raise LabError(f"{self.mpi.prefix} has no mpiexec, which the lab starts its ranks by")
+            raise LabError(f"{self.mpi.prefix} has no mpiexec, by which the lab starts its ranks")
         if self.plan.delay_ns and not building.is_there(installation.native_part(SWITCH)):
             raise LabError(f"--delay needs {SWITCH}, which is missing; {installation.REMEDY}")
         self.check = check

@@ -187,7 +187,7 @@ def chosen_findings(name: str, only: Optional[str], bench: "Bench") -> list["Pub
         raise SettingsError(f"nothing of {name} is {only}; leave out --only")
     if bench.time_budget and not way.takes_a_budget(one, bench):
         raise SettingsError(
-            f"--time-budget has no effect on {name}, whose length is its own; leave it out"
+            f"--time-budget has no effect on {name}, whose length is fixed; leave it out"
         )
     return [one]
 

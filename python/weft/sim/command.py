@@ -251,7 +251,7 @@ def sim(
         words += [f"--{name}", value] if value is not None else []
     try:
         if calls and "function" not in (engine or []):
-            raise native.SimError("--calls says how engine function looks: add --engine function")
+            raise native.SimError("--calls is for engine function: add --engine function")
         if calibrate and against_measured:
             raise native.SimError("--against-measured measures the machine itself: leave out one")
         if calibrate:
@@ -303,7 +303,7 @@ def library_of(mpi: str, engines: list[str]) -> str:
     from weft.system.mpi_libraries import FAMILY
 
     if "auto" not in engines:
-        raise SimError("--mpi says whose rule engine auto goes by: add --engine auto")
+        raise SimError("--mpi chooses the rule of engine auto: add --engine auto")
     if mpi not in FAMILY:
         raise SimError(f"--mpi takes one of {', '.join(FAMILY)}, not '{mpi}'")
     return mpi

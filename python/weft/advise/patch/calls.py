@@ -82,12 +82,12 @@ def find_call(source: Source, wish: Wish) -> Node:
     if len(found) == 1:
         return found[0]
     if found:
-        raise Refusal(f"{len(found)} calls of {wish.call} stand there")
+        raise Refusal(f"{wish.call} is called there {len(found)} times")
     words = {source.text(one) for one in source.names(source.root) if is_at(one, wish.line)}
     if known := sorted(words & macros(source).keys()):
-        raise Refusal(f"the call comes of the macro {known[0]}")
+        raise Refusal(f"the call comes from the macro {known[0]}")
     raise Refusal(
-        f"no call of {wish.call} stands there: it comes of a macro, or the source is not that of"
+        f"{wish.call} is not called there: it comes from a macro, or the source is not that of"
         " the program that ran"
     )
 

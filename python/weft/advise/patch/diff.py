@@ -32,7 +32,7 @@ def check_current(wish: Wish, source: languages.Source, path: Path) -> None:
     """Raises Refusal unless the source is that of the program that ran."""
     there = source.line(wish.line).strip() if wish.line <= len(source.lines) else None
     if wish.source and (there is None or there[: len(wish.source)] != wish.source):
-        raise Refusal("the line is another one than when the program ran: run weft advise again")
+        raise Refusal("the line has changed since the program ran: run weft advise again")
     module = Path(wish.module) if wish.module else None
     is_there = module is not None and module.is_file()
     if is_there and path.stat().st_mtime > module.stat().st_mtime:
@@ -54,7 +54,7 @@ def source_of(wish: Wish) -> tuple[Path, languages.Source]:
         raise Refusal("it has no line: compile with -g")
     path = Path(wish.file)
     if wish.language not in languages.GRAMMARS:
-        raise Refusal(f"{path.name} is in no language that is known")
+        raise Refusal(f"the language of {path.name} is not supported")
     source = languages.read(path, wish.language)
     if is_generated(source):
         raise Refusal(f"{path.name} is generated from another file")

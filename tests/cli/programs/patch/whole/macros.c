@@ -1,6 +1,6 @@
 /* Macros around calls, in them and behind them, and parts that are compiled or not.
  * EXPECT wrapped: left: part of a larger expression
- * EXPECT defined: left: comes of the macro GLOBAL_SUM
+ * EXPECT defined: left: comes from the macro GLOBAL_SUM
  * EXPECT optional: left: a directive
  * EXPECT hidden: left: its result is used
  * EXPECT constant: changed
