@@ -35,7 +35,7 @@ RATE = "200mbit"
 # With these truncations a step takes one rank about 1, 2 and 4 times as long. The grid's sizes are
 # powers of two.
 TRUNCATIONS = {1: 85, 2: 86, 4: 142}
-# These are the options of each program for the work of so many ranks.
+# These are the options of each program, whose work is proportional to the number of ranks.
 PROBLEMS = {
     "stencil": lambda ranks: f"--grid {256 * ranks}x96x96 --steps 10",
     "fft3d": lambda ranks: f"--grid {48 * ranks}x64x64",

@@ -2,21 +2,22 @@
 
     import weft
 
-    tried = weft.load("tried.json")      # what weft try --json has written
+    tried = weft.load("tried.json")      # a file that weft try --json wrote
     tried.facts["headline"]              # the figures of its first sentence
     tried.columns()                      # a dict of lists: pandas.DataFrame(tried.columns())
     tried.columns("runs")["seconds"]     # another table; tried.tables names them all
-    tried.figure()                       # a picture, which a notebook shows
+    tried.figure()                       # a picture, which notebooks show
     tried.figure().save("tried.svg")
 
 load(path)  reads results of weft try, bench, advise, learned and sim, and summaries of weft run:
             JSON, and the SQLite files of weft bench and weft advise.
 Lab(nodes)  runs MPI jobs on nodes of this machine that are joined by slow links.
 
-Names of columns end in their units: _us are microseconds, seconds are seconds, bytes are bytes;
-shares and ratios are plain numbers, of which 1 is all, or equally fast.
+Names of columns end in their units: _us are microseconds, seconds are seconds, bytes are bytes.
+Shares and ratios are plain numbers: a share of 1 is all, and a ratio of 1 means equally fast.
 
-The command line (weft --help) is in Python, too, but for what runs once per rank (src/launch)."""
+The command line (weft --help) is also written in Python, except the commands that run once per
+rank (src/launch)."""
 
 from importlib import import_module
 from typing import Any

@@ -36,13 +36,13 @@ class Figure:
 
 
 class Result:
-    """One result of Weft's.
+    """One result of Weft.
 
     kind    "try", "bench", "advise", "summary", "learned" or "sim".
-    facts   what the file says of itself: `weft` (the version), `date` (ISO 8601, UTC), `host`,
+    facts   facts about the result: `weft` (the version), `date` (ISO 8601, UTC), `host`,
             `mpi`, `ranks`, `command`, and `headline`, the figures of the command's first sentence.
             Files of an older Weft lack some of these.
-    tables  the names of its tables; `columns()` gives the first one."""
+    tables  names of the tables; `columns()` returns the first one by default."""
 
     def __init__(
         self,

@@ -218,8 +218,8 @@ def cut(stored: Stored, calls: list[Call]) -> list[Stretch]:
 def parted(
     stored: Stored, calls: list[Call], most_calls: float = inf, most_ns: float = inf
 ) -> list[Stretch]:
-    """Cuts the calls into stretches of at most so many calls and ns. A stretch also ends where some
-    rank has not recorded the next call."""
+    """Cuts the calls into stretches of at most `most_calls` calls and `most_ns` ns. A stretch also
+    ends where some rank has not recorded the next call."""
     kept: dict[str, set[int]] = defaultdict(set)
     for row in stored["arrival"]:
         kept[row["comm"]].add(row["sequence"])

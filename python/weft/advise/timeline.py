@@ -144,7 +144,7 @@ def write_trace(path: Path, line: Timeline) -> None:
 
 
 def both_ends(spans: list[Span], most: int) -> list[Span]:
-    """Returns the first and the latest spans, at most so many together."""
+    """Returns the first and the latest spans, at most `most` of them together."""
     if len(spans) <= most:
         return spans
     spans = sorted(spans, key=lambda one: one.began_us)

@@ -56,8 +56,9 @@ class Variant:
         """Returns the words before the program; empty if the MPI library runs without Weft."""
         if self.library_async:
             return []
-        # The engines are given as hints. A process-wide engine must be named all the same: without
-        # one Weft may leave the whole job to the library, and only engine agent starts agents.
+        # The engines of communicators are given as hints. A process-wide engine must be named as
+        # well: without one Weft may leave the whole job to the library, and only engine agent
+        # starts agents.
         of_job = "agent" if any(c.engine == "agent" for c in self.candidates) else "thread"
         words = [str(installation.weft_command()), "run", "--engine", of_job]
         words += ["--placement", self.placement, "--backoff", self.backoff]

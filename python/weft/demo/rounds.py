@@ -148,8 +148,8 @@ class Rounds:
             return (overlap.read_calls if subject.blocking else overlap.read)(answer)
 
     def command(self, subject: Subject, with_weft: bool, answer: Path) -> list[str]:
-        # The engines are given as hints. An engine must be named all the same: without one Weft may
-        # leave the whole job to the library.
+        # The engines of communicators are given as hints. A process-wide engine must be named as
+        # well: without one Weft may leave the whole job to the library.
         engine = "auto" if subject.blocking else "thread"
         front = [str(installation.weft_command()), "run", "--engine", engine, "--"]
         words = [*(front if with_weft else []), str(self.mpi.program("overlap"))]

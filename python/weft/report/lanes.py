@@ -132,7 +132,7 @@ class Rows:
 def joined_rows(
     rows: Sequence[tuple[str, Sequence[Span]]], last: float, most: int
 ) -> list[tuple[str, list[tuple[Span, int]]]]:
-    """Returns the rows with at most so many spans in total. Each span has the number of spans that
+    """Returns the rows with at most `most` spans in total. Each span has the number of spans that
     were joined in it."""
     apart = last / 2000
     while True:

@@ -1,5 +1,5 @@
-"""Calls of mpi4py in a row, in a helper of the program's: those of "needs" functions need each
-other, those of "free" ones do not. advise_order.py ROUNDS: prints a checksum."""
+"""Makes consecutive calls of mpi4py in a helper function. Those of "needs" functions depend on each
+other, those of "free" ones do not. advise_order.py ROUNDS prints a checksum."""
 
 import mmap
 import sys
@@ -11,7 +11,7 @@ comm = MPI.COMM_WORLD
 
 
 def array():
-    """Numbers that share their pages with nothing else, and with no other process."""
+    """Returns numbers that share their pages with no other data, and with no other process."""
     return memoryview(mmap.mmap(-1, COUNT * 8, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)).cast(
         "d"
     )

@@ -1,4 +1,4 @@
-"""Collectives of mpi4py, with buffers and with objects. advise_python.py MILLISECONDS CALLS."""
+"""Calls mpi4py with buffers and with objects: advise_python.py MILLISECONDS CALLS."""
 
 import sys
 import time

@@ -1,5 +1,5 @@
-"""What Python programs do with the results of collectives that watching them must not disturb:
-prints a checksum of what each case computed; the advisor must not change a digit.
+"""Uses results of collectives in ways that the advisor's observation must not disturb. Prints a
+checksum of each case, of which the advisor must not change a digit. Called as
 advise_safety.py [CASE …].
 """
 

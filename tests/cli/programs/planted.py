@@ -1,5 +1,5 @@
-"""Mistakes with operations in flight in Python; each call that is wrong names its rule. With an
-argument the program makes none of them."""
+"""Makes mistakes with operations in flight. A comment at each wrong call names the rule that it
+violates. With an argument the program makes no mistakes."""
 
 import sys
 from array import array

@@ -92,7 +92,7 @@ def operation_of(
 
 
 def needed(call: Call, kind: str, rank: int) -> list[int]:
-    """Returns the ranks for which a rank waits in a call."""
+    """Returns the ranks for whose data a rank waits in a call."""
     row = call.rows[rank]
     number = row["comm_rank"]
     if kind in FROM_ROOT:

@@ -1,4 +1,4 @@
-"""Functions with a collective each. "CALL name" marks its line."""
+"""Each function calls one collective. "CALL name" marks its line."""
 
 import sys
 
