@@ -71,7 +71,7 @@ class Page(HTMLParser):
 def test_page_holds_the_data_the_machine_and_what_could_not_run(several):
     page = Page(effect_page.render([Source("here.json", several)]))
     said = " ".join(page.texts)
-    # The time is 1000 + 200 − 180 + 20.
+    # The time in us is 1000 + 200 − 180 + 20.
     first = next(text for text in page.hover if "thread: 1.04 ms" in text)
     assert first.startswith("0.2 ms of computation\nblocking: 1.20 ms\n")
     assert first.endswith("thread: 1.04 ms, hides 80 %, slows 2 %")

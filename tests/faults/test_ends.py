@@ -108,7 +108,7 @@ def test_finalize_with_a_collective_that_nobody_joined(mpi, engine):
         assert "MPI_Iallreduce (1)" in done.sentences()[0]
         return
     # The worker stays inside the library for ever, so that the job is aborted. Open MPI's launcher
-    # crashes or hangs after one of twenty MPI_Abort, also in programs without Weft.
+    # crashes or hangs after about one of twenty calls of MPI_Abort, also without Weft.
     for _ in range(4 if mpi == "openmpi" else 1):
         job = Job(mpi, ["finalizes-alone"], engine, limit_s=15)
         done = job.finish(job.start())

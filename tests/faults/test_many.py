@@ -112,8 +112,8 @@ def test_other_libraries_collectives_stay_as_they_are(mpi):
 
 @pytest.mark.parametrize("engine", ["auto", "thread", "tcc"])
 def test_many_communicators(mpi, engine):
-    """The communicators are of all kinds. Engine tcc needs further communicators for the library's
-    own collectives, of which there are 64."""
+    """The communicators are of all kinds. Engine tcc makes further ones for the library's own
+    collectives, at most 64."""
     wanted = {"FAULTS_COMMUNICATORS": "600"}
     cases = ["many-communicators", "many-kinds-of-communicators"]
     done = Job(mpi, cases, engine, ranks=4, variables=wanted).right()
