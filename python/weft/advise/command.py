@@ -337,7 +337,7 @@ def prove(
     except proof.Unproven as why:
         raise refuse(f"nothing is changed: {why}") from None
     proof.show_verdict(found)
-    with told_where_it_fails():
+    with reporting_write_errors():
         if json_file:
             json_of.write(json_file, found.to_json())
 
@@ -374,7 +374,7 @@ def present_prediction(asked: "Asked", record: Path, json_file: Optional[Path]) 
         found, advice = asked.answered(record)
     except ResultError as error:
         raise refuse(error) from None
-    with told_where_it_fails():
+    with reporting_write_errors():
         show.show(found, json_file, advice)
 
 
@@ -463,7 +463,7 @@ class Files(NamedTuple):
 
 
 @contextmanager
-def told_where_it_fails() -> Iterator[None]:
+def reporting_write_errors() -> Iterator[None]:
     """Reports a file that cannot be written in its block, and continues behind the block."""
     try:
         yield
@@ -478,7 +478,7 @@ def present(advice: "Advice", files: Files) -> None:
     from weft.advise import page as page_of
 
     written = []
-    with told_where_it_fails():
+    with reporting_write_errors():
         if files.json:
             json_of.write(files.json, as_data.as_json(advice))
             written.append(f"sites: {files.json}")
@@ -499,7 +499,7 @@ def present_comparison(
     from weft.advise import page as page_of
 
     found, written = compare.compare(before, after), []
-    with told_where_it_fails():
+    with reporting_write_errors():
         if json_file:
             json_of.write(json_file, compare.as_json(found))
             written.append(f"what changed: {json_file}")

@@ -64,7 +64,7 @@ def reproduce(
     parts = [carried_out(one, how, bench, machine) for how in ways_of(one) if only in (None, how)]
     findings = [finding for part in parts for finding in part.findings]
     if only is None:
-        findings += nowhere(one)
+        findings += untestable(one)
     return Reproduction(
         name=one.name,
         title=one.title,
@@ -94,7 +94,7 @@ def measurement(one: Published, bench: Bench) -> Part:
     return measured.part(one, bench)
 
 
-def nowhere(one: Published) -> list[Finding]:
+def untestable(one: Published) -> list[Finding]:
     """Returns the statements that no machine can test on which Weft is measured."""
     return [claim.untested("", f"needs {claim.needs}") for claim in one.claims if claim.needs]
 

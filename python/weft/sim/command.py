@@ -271,7 +271,7 @@ def sim(
         engines = engine or (["blocking", "thread"] if is_example else ["thread"])
         placements = placement or [room.placement]
         variants = [
-            ["--engine", e, "--placement", p, "--split", s, *looks(e, calls)]
+            ["--engine", e, "--placement", p, "--split", s, *poll_option(e, calls)]
             for e, p, s in product(engines, placements, split or ["0"])
             if e not in THREADLESS or p == placements[0]
         ]
@@ -290,7 +290,7 @@ def sim(
         raise typer.Exit(2) from None
 
 
-def looks(engine: str, calls: int) -> list[str]:
+def poll_option(engine: str, calls: int) -> list[str]:
     """Returns the option for polling. Only engine function polls in the application while it
     computes."""
     return ["--calls", str(calls)] if engine == "function" else []

@@ -100,12 +100,12 @@ def what_next(trial: Trial, command: Sequence[str], json_file: Optional[Path] = 
     if verdict == FASTER:
         return [f"Keep it: {kept(best, command)}"]
     if verdict == UNDECIDED:
-        return [to_tell(trial, longer(trial, command, json_file))]
+        return [why_undecided(trial, longer(trial, command, json_file))]
     program = typed(word for word in command if word != PLACE)
     return [f"Which calls would gain if the program were changed: weft advise -- {program}"]
 
 
-def to_tell(trial: Trial, measuring_longer: str) -> str:
+def why_undecided(trial: Trial, measuring_longer: str) -> str:
     """Returns why the trial is undecided, and the command that measures longer."""
     begun = "1 round is" if trial.rounds == 1 else f"{trial.rounds} rounds are"
     if trial.rounds < trial.fewest:

@@ -31,7 +31,7 @@ def leaves(source: Source, node: Node, statement: Node) -> bool:
     if node.type in (*UNREADABLE, "labeled_statement"):
         return True
     if is_label(node):
-        return is_come_to(source, node, statement)
+        return is_jump_target(source, node, statement)
     if (label := jumps_to(source, node)) and label not in labels(source, statement):
         return True
     around = [] if node == statement else list(within(node, statement))
@@ -79,7 +79,7 @@ def is_label(node: Node) -> bool:
     return node.type == "statement_label" and node.parent.type != "statement_label_reference"
 
 
-def is_come_to(source: Source, label: Node, statement: Node) -> bool:
+def is_jump_target(source: Source, label: Node, statement: Node) -> bool:
     """Returns whether a jump from outside the statement leads to this label in it."""
     around = [one for one in ancestors(label) if one.type in source.grammar.functions]
     name = source.text(label)

@@ -167,7 +167,7 @@ def predict(
     stored: Stored, advice: Advice, costs: Costs, geometry: Geometry, scale: Scale
 ) -> Prediction:
     stretches = parted(stored, calls_of(stored, advice.sites, is_replayed))
-    refuse_what_says_nothing(stored, advice, stretches)
+    check_record(stored, advice, stretches)
     machine = Machine(stored, costs, geometry, scale)
     alike, expected = (machine.replayed(stretches, more) for more in (False, True))
     operations = operations_of_sites(machine, stretches)
@@ -286,7 +286,7 @@ def difference(sites: Sequence[SitePrediction]) -> Interval:
     return Interval(max(0.0, free - error), free, min(transfers, free + error))
 
 
-def refuse_what_says_nothing(stored: Stored, advice: Advice, stretches: list[Stretch]) -> None:
+def check_record(stored: Stored, advice: Advice, stretches: list[Stretch]) -> None:
     if stored.other_version:
         raise ResultError(
             f"{stored.path}: a prediction needs a record of this Weft's schema, and it has"
