@@ -392,7 +392,7 @@ def directory_of_link(mpi: Implementation) -> Path:
             new = directory / f".{os.getpid()}"
             new.symlink_to(mpi.library)
             new.replace(link)
-    # The cache is not writable: programs then find the library only if its file has the usual name.
+    # The cache is not writable. Only programs that look for the library's own file name find it.
     except OSError:
         return mpi.library.parent
     return directory
