@@ -42,11 +42,9 @@ class Comparison:
     missing: str = ""  # a line that the changed program does not print
     instead: str = ""  # the similar line that it prints instead; an empty string if there is none
     apart: float = 0.0  # greatest relative difference between numbers
-    more: int = (
-        # This counts lines in addition to those of the unchanged program, if that one always prints
-        # the same number.
-        0
-    )
+    # This counts lines in addition to those of the unchanged program, if that one always prints the
+    # same number.
+    more: int = 0
 
     @property
     def differs(self) -> bool:
