@@ -33,7 +33,8 @@ FROM_ROOT, TO_ROOT = ("bcast", "scatter"), ("reduce", "gather")
 LITTLE = 0.05  # share of the run time; if collectives take less, no change is worth it
 
 
-FEWEST = 5  # replays; all of fewer than five improve by chance in more than 3 of 100 cases
+# least number of replays; fewer would all be faster by chance in more than 3 of 100 cases
+FEWEST = 5
 CLEAR = 0.02  # share of the run time; a larger figure exceeds the variation between runs
 GAIN, NO_GAIN, OPEN = "gain", "no gain", "open"
 LEAST_WORTH = 0.005  # share of the run time; smaller gains are not proposed
@@ -125,7 +126,7 @@ def meeting_time(kind: str, members: dict[int, dict], one: dict) -> int | None:
 
 def blocking_arrivals(stored: Stored) -> list[dict]:
     calls = {(site["rank"], site["site"]): site["call"] for site in stored["site"]}
-    none = "MPI_I"  # a collective without a name; such a record is damaged
+    none = "MPI_I"  # in a damaged record a call may have no site; it then counts as non-blocking
     return [
         one
         for one in stored["arrival"]
