@@ -33,7 +33,8 @@ FROM_ROOT, TO_ROOT = ("bcast", "scatter"), ("reduce", "gather")
 LITTLE = 0.05  # share of the run time; if collectives take less, no change is worth it
 
 
-# least number of replays; fewer would all be faster by chance in more than 3 of 100 cases
+# This is the least number of replays. Fewer would all be faster by chance in more than 3 of 100
+# cases.
 FEWEST = 5
 CLEAR = 0.02  # share of the run time; a larger figure exceeds the variation between runs
 GAIN, NO_GAIN, OPEN = "gain", "no gain", "open"
