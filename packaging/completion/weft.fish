@@ -27,7 +27,7 @@ end
 
 complete -c weft -f
 complete -c weft -n '__weft_in program' -a '(__weft_program)'
-complete -c weft -n '__weft_in weft' -l version -d 'Say the version'
+complete -c weft -n '__weft_in weft' -l version -d 'Print the version'
 complete -c weft -n '__weft_in weft' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft' -a try -d 'Run a program without Weft and with it in turn, and say whether it is faster'
 complete -c weft -n '__weft_in weft' -a run -d 'Runs an unmodified MPI program with its collectives under Weft'
@@ -42,14 +42,14 @@ complete -c weft -n '__weft_in weft' -a learned -d 'Show what engine auto has le
 complete -c weft -n '__weft_in weft' -a info -d 'Say which MPI libraries, engines, cores and NUMA nodes are there'
 complete -c weft -n '__weft_in weft' -a help -d 'Explain a command'
 complete -c weft -n '__weft_in weft' -a plan -d 'Say how a persistent collective is done in a node'\''s memory, and why'
-complete -c weft -n '__weft_in weft' -a place -d 'Show on which cores ranks and the threads of Weft'\''s would run'
+complete -c weft -n '__weft_in weft' -a place -d 'Show on which cores ranks and Weft'\''s threads would run'
 complete -c weft -n '__weft_in weft' -a model -d 'Say how many cores to leave without ranks, and how many levels of a tree to split off'
 complete -c weft -n '__weft_in weft' -a sim -d 'Simulate a collective over computation on a machine that is not at hand'
 complete -c weft -n '__weft_in weft' -a schedule -d 'Prints the schedule of a collective'
 complete -c weft -n '__weft_in weft' -a reproduce -d 'Put the papers'\'' findings to the test, on this machine and in the simulator'
 complete -c weft -n '__weft_in weft' -a lab -d 'MPI jobs on nodes joined by slow links, on this machine'
 complete -c weft -n '__weft_in weft try' -l with -d 'Options of weft run to try, quoted as one word' -x
-complete -c weft -n '__weft_in weft try' -l runs -d 'The most rounds' -x
+complete -c weft -n '__weft_in weft try' -l runs -d 'Greatest number of rounds' -x
 complete -c weft -n '__weft_in weft try' -l time-budget -d 'Begin no round that would end after this time' -x
 complete -c weft -n '__weft_in weft try' -l json -d 'Also write all times and ratios as JSON' -r -F
 complete -c weft -n '__weft_in weft try' -l help -d 'Shows this help'
@@ -90,19 +90,19 @@ complete -c weft -n '__weft_in weft advise' -l sample -l no-sample -d 'Run some 
 complete -c weft -n '__weft_in weft advise' -l mpi -d 'mpich, intelmpi, openmpi or abi' -x
 complete -c weft -n '__weft_in weft advise' -l from -d 'Run nothing' -r -F
 complete -c weft -n '__weft_in weft advise' -l before -d 'With --from' -r -F
-complete -c weft -n '__weft_in weft advise' -l predict -d 'Say what share collectives would take elsewhere, and what Weft would win there'
-complete -c weft -n '__weft_in weft advise' -l nodes -d 'Nodes there' -x
-complete -c weft -n '__weft_in weft advise' -l per-node -d 'Ranks on each of them' -x
+complete -c weft -n '__weft_in weft advise' -l predict -d 'Predict the share of collectives on another machine, and the gain by Weft there'
+complete -c weft -n '__weft_in weft advise' -l nodes -d 'Number of nodes of that machine' -x
+complete -c weft -n '__weft_in weft advise' -l per-node -d 'Ranks on each of its nodes' -x
 complete -c weft -n '__weft_in weft advise' -l machine -d 'A machine that weft sim knows, or the file of one that it has calibrated' -x
 complete -c weft -n '__weft_in weft advise' -l scale -d 'How sizes and computation change with the ranks' -x
 complete -c weft -n '__weft_in weft advise' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft check' -l json -d 'Also write what was found as JSON' -r -F
 complete -c weft -n '__weft_in weft check' -l overhead -d 'The part of the run time that guarding buffers may take' -x
 complete -c weft -n '__weft_in weft check' -l error-exitcode -d 'The exit status if something was found and the program itself ended with 0' -x
-complete -c weft -n '__weft_in weft check' -l hang -d 'Say what each rank waits in once no rank has got on for so long' -x
+complete -c weft -n '__weft_in weft check' -l hang -d 'Print the call of each rank once none has made progress for this time' -x
 complete -c weft -n '__weft_in weft check' -l mpi -d 'mpich, intelmpi, openmpi or abi' -x
 complete -c weft -n '__weft_in weft check' -l help -d 'Shows this help'
-complete -c weft -n '__weft_in weft doctor' -l fix -d 'Mend what needs no further rights, then test again'
+complete -c weft -n '__weft_in weft doctor' -l fix -d 'Carry out the fixes that need no further rights, then test again'
 complete -c weft -n '__weft_in weft doctor' -l json -d 'Also write the findings as JSON' -r -F
 complete -c weft -n '__weft_in weft doctor' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft demo' -l mpi -d 'The MPI library' -x
@@ -127,8 +127,8 @@ complete -c weft -n '__weft_in weft bench' -l launcher -d 'What starts the ranks
 complete -c weft -n '__weft_in weft bench' -l ranks -d 'Numbers of ranks, separated by commas, such as 2,4' -x
 complete -c weft -n '__weft_in weft bench' -l fixed-work -d 'The same total work on each number of ranks (strong scaling)'
 complete -c weft -n '__weft_in weft bench' -l time-budget -d 'The longest time to measure, such as 10min' -x
-complete -c weft -n '__weft_in weft bench' -l hang-limit -d 'A candidate that gives no answer for so long is stopped' -x
-complete -c weft -n '__weft_in weft bench' -l seed -d 'Where the random orders begin' -x
+complete -c weft -n '__weft_in weft bench' -l hang-limit -d 'Stop a candidate that gives no answer for this time' -x
+complete -c weft -n '__weft_in weft bench' -l seed -d 'Seed of the random orders' -x
 complete -c weft -n '__weft_in weft bench' -l resume -d 'Go on with the last run of this file where it stopped' -r -F
 complete -c weft -n '__weft_in weft bench' -l retry -d 'With --resume'
 complete -c weft -n '__weft_in weft bench' -s o -l out -d 'The SQLite file of all samples' -r -F
@@ -163,7 +163,7 @@ complete -c weft -n '__weft_in weft plan' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft plan' -a 'barrier bcast gather scatter allgather allgatherv alltoall reduce allreduce reduce_scatter reduce_scatter_block scan exscan'
 complete -c weft -n '__weft_in weft place' -l ranks -d 'Ranks on the node' -x
 complete -c weft -n '__weft_in weft place' -l policy -d 'bind, numa, odd-even, pack:K, or list:C,C,..' -x
-complete -c weft -n '__weft_in weft place' -l cores -d 'A node of one NUMA domain with so many cores' -x
+complete -c weft -n '__weft_in weft place' -l cores -d 'A node of one NUMA domain with this number of cores' -x
 complete -c weft -n '__weft_in weft place' -l machine -d 'Another machine' -x
 complete -c weft -n '__weft_in weft place' -l json -d 'Write it as JSON' -r -F
 complete -c weft -n '__weft_in weft place' -s o -l out -d 'Also draw the node as an SVG' -r -F
@@ -193,7 +193,7 @@ complete -c weft -n '__weft_in weft sim' -l callers -d 'Whether callers that wai
 complete -c weft -n '__weft_in weft sim' -l transport -d 'How ranks of a node talk' -a 'auto mpi' -x
 complete -c weft -n '__weft_in weft sim' -l order -d 'When a message of a tree goes' -a 'dataflow levels' -x
 complete -c weft -n '__weft_in weft sim' -l compute -d 'Computation on each rank, in microseconds' -x
-complete -c weft -n '__weft_in weft sim' -l calls -d 'How often the caller looks while it computes, with engine function' -x
+complete -c weft -n '__weft_in weft sim' -l calls -d 'How often the caller polls while it computes, with engine function' -x
 complete -c weft -n '__weft_in weft sim' -l noise -d 'Noise' -x
 complete -c weft -n '__weft_in weft sim' -l seed -d 'Seed of the noise' -x
 complete -c weft -n '__weft_in weft sim' -l copies -d 'Copies that a long message inside a node takes' -x
@@ -232,8 +232,8 @@ complete -c weft -n '__weft_in weft lab' -a run -d 'Run an MPI program with each
 complete -c weft -n '__weft_in weft lab run' -l nodes -d 'Number of nodes' -x
 complete -c weft -n '__weft_in weft lab run' -l per-node -d 'Ranks on each node' -x
 complete -c weft -n '__weft_in weft lab run' -l rate -d 'Rate of each node'\''s link, each way' -x
-complete -c weft -n '__weft_in weft lab run' -l burst -d 'What passes at full speed' -x
-complete -c weft -n '__weft_in weft lab run' -l delay -d 'How much later everything arrives, such as 1ms or 50us' -x
+complete -c weft -n '__weft_in weft lab run' -l burst -d 'Bytes that pass at full speed' -x
+complete -c weft -n '__weft_in weft lab run' -l delay -d 'Delay of everything on the links, such as 1ms or 50us' -x
 complete -c weft -n '__weft_in weft lab run' -l mpi -d 'The MPI library' -x
 complete -c weft -n '__weft_in weft lab run' -l check -l no-check -d 'Prove that traffic uses the links'
 complete -c weft -n '__weft_in weft lab run' -l json -l counts -d 'Write the bytes on the links as JSON' -r -F

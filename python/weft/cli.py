@@ -130,7 +130,9 @@ def info(
 def doctor(
     fix: Annotated[
         bool,
-        typer.Option("--fix", help="Mend what needs no further rights, then test again."),
+        typer.Option(
+            "--fix", help="Carry out the fixes that need no further rights, then test again."
+        ),
     ] = False,
     file: Annotated[Optional[Path], json_file.option("Also write the findings as JSON.")] = None,
 ) -> None:
@@ -189,7 +191,7 @@ def show_version(wanted: bool) -> None:
 def options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=show_version, is_eager=True, help="Say the version."),
+        typer.Option("--version", callback=show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
     pass

@@ -76,7 +76,7 @@ def test_help_of_a_command_by_its_name(verb):
 
 def test_help_of_an_option_tells_limits_choices_and_default():
     text = " ".join(weft("help", "try").stdout.split())
-    assert "--runs NUMBER The most rounds. Each way runs once in a round." in text
+    assert "--runs NUMBER Greatest number of rounds. Each way runs once in a round." in text
     assert "NUMBER: at least 1, at most 1000; default: 12" in text
     assert "default: none: Weft chooses" in text and "A word {} stands where" in text
 

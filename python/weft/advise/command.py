@@ -183,19 +183,21 @@ def advise(
         bool,
         typer.Option(
             "--predict",
-            help="Say what share collectives would take elsewhere, and what Weft would win there.",
+            help="Predict the share of collectives on another machine, and the gain by Weft there.",
             rich_help_panel=ELSEWHERE,
         ),
     ] = False,
     nodes: Annotated[
         Optional[int],
-        typer.Option(help="Nodes there.", metavar="NUMBER", rich_help_panel=ELSEWHERE),
+        typer.Option(
+            help="Number of nodes of that machine.", metavar="NUMBER", rich_help_panel=ELSEWHERE
+        ),
     ] = None,
     per_node: Annotated[
         Optional[int],
         typer.Option(
             "--per-node",
-            help="Ranks on each of them.",
+            help="Ranks on each of its nodes.",
             show_default="as in the record",
             metavar="NUMBER",
             rich_help_panel=ELSEWHERE,

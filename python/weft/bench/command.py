@@ -188,14 +188,14 @@ def bench(
     hang_limit: Annotated[
         str,
         typer.Option(
-            help="A candidate that gives no answer for so long is stopped.",
+            help="Stop a candidate that gives no answer for this time.",
             metavar="TIME",
             rich_help_panel=HOW,
         ),
     ] = "20s",
     seed: Annotated[
         int,
-        typer.Option(help="Where the random orders begin.", metavar="NUMBER", rich_help_panel=HOW),
+        typer.Option(help="Seed of the random orders.", metavar="NUMBER", rich_help_panel=HOW),
     ] = 1,
     resume: Annotated[
         Optional[Path],

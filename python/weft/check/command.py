@@ -46,7 +46,7 @@ def check(
     hang: Annotated[
         float,
         typer.Option(
-            help="Say what each rank waits in once no rank has got on for so long; 0: never.",
+            help="Print the call of each rank once none has made progress for this time; 0: never.",
             metavar="SECONDS",
             min=0,
         ),

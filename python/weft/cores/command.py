@@ -25,7 +25,9 @@ def place(
     ] = "bind",
     cores: Annotated[
         Optional[int],
-        typer.Option(help="A node of one NUMA domain with so many cores.", min=1, metavar="NUMBER"),
+        typer.Option(
+            help="A node of one NUMA domain with this number of cores.", min=1, metavar="NUMBER"
+        ),
     ] = None,
     machine: Annotated[
         Optional[str],
@@ -42,7 +44,7 @@ def place(
         typer.Option("-o", "--out", help="Also draw the node as an SVG.", metavar="FILE"),
     ] = None,
 ) -> None:
-    """Show on which cores ranks and the threads of Weft's would run: weft place --ranks 14."""
+    """Show on which cores ranks and Weft's threads would run: weft place --ranks 14."""
     from weft.cores import placement
 
     words = ["place", "--policy", policy, *(["--ranks", str(ranks)] if ranks else [])]

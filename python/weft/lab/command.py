@@ -42,7 +42,7 @@ def run(
     burst: Annotated[
         Optional[str],
         typer.Option(
-            help="What passes at full speed; keep messages above it.",
+            help="Bytes that pass at full speed; keep messages above them.",
             show_default="what passes in 2 ms, at least 256kb",
             metavar="SIZE",
             rich_help_panel=LINKS,
@@ -51,7 +51,7 @@ def run(
     delay: Annotated[
         str,
         typer.Option(
-            help="How much later everything arrives, such as 1ms or 50us.",
+            help="Delay of everything on the links, such as 1ms or 50us.",
             metavar="TIME",
             rich_help_panel=LINKS,
         ),

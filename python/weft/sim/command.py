@@ -153,7 +153,7 @@ def sim(
     calls: Annotated[
         int,
         typer.Option(
-            help="How often the caller looks while it computes, with engine function.",
+            help="How often the caller polls while it computes, with engine function.",
             metavar="NUMBER",
             min=0,
             rich_help_panel=HOW,
@@ -162,7 +162,7 @@ def sim(
     noise: Annotated[
         float,
         typer.Option(
-            help="Noise: what takes 1 takes 1 + NOISE * X, X exponential with mean 1.",
+            help="Noise: times are multiplied by 1 + NOISE * X, X exponential with mean 1.",
             metavar="NOISE",
             min=0,
             rich_help_panel=PLACE,

@@ -44,7 +44,7 @@ def try_program(
     runs: Annotated[
         int,
         typer.Option(
-            help="The most rounds. Each way runs once in a round.",
+            help="Greatest number of rounds. Each way runs once in a round.",
             metavar="NUMBER",
             min=1,
             max=MOST_ROUNDS,
