@@ -4,7 +4,8 @@ EXPECT inside: left: part of a larger expression
 EXPECT read: left: leads to its result
 EXPECT listed: left: may write field
 EXPECT joined: left: names fields
-EXPECT beside: changed"""
+EXPECT beside: changed
+"""
 
 import numpy
 from mpi4py import MPI

@@ -1,7 +1,8 @@
 """Files that one rank writes and others read, and arrays that are computed beside a call.
 
 EXPECT written: left: ranks meet by a file
-EXPECT beside: changed"""
+EXPECT beside: changed
+"""
 
 import tempfile
 from pathlib import Path

@@ -4,7 +4,8 @@ EXPECT yielded: left: may leave this place
 EXPECT before_yield: changed
 EXPECT lazy: left: leads to its result
 EXPECT raised: left: may leave this place
-EXPECT tried: left: an exception may pass by the wait"""
+EXPECT tried: left: an exception may pass by the wait
+"""
 
 import numpy
 from mpi4py import MPI

@@ -4,7 +4,8 @@ EXPECT top: changed
 EXPECT loop: changed
 EXPECT condition: changed
 EXPECT timed: changed
-EXPECT one_line: left: several statements"""
+EXPECT one_line: left: several statements
+"""
 
 import contextlib
 

@@ -3,7 +3,8 @@
 EXPECT swapped: changed
 EXPECT renewed: left: names total
 EXPECT accumulated: left: may write part
-EXPECT condition: changed"""
+EXPECT condition: changed
+"""
 
 import numpy
 from mpi4py import MPI

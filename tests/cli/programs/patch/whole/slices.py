@@ -4,7 +4,8 @@ EXPECT front: changed
 EXPECT other_half: left: names field
 EXPECT computed: left: cannot be told by a name
 EXPECT typed: changed
-EXPECT row: changed"""
+EXPECT row: changed
+"""
 
 import numpy
 from mpi4py import MPI

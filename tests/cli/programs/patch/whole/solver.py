@@ -4,7 +4,8 @@ EXPECT own: left: not local
 EXPECT own_alone: changed
 EXPECT of_part: changed
 EXPECT registered: left: refresh
-EXPECT aliased: left: may write"""
+EXPECT aliased: left: may write
+"""
 
 import numpy
 from mpi4py import MPI

@@ -3,7 +3,8 @@
 EXPECT view: left: names half
 EXPECT reshaped: left: names table
 EXPECT copied: changed
-EXPECT kept: left: names table"""
+EXPECT kept: left: names table
+"""
 
 import numpy
 from mpi4py import MPI
