@@ -1,5 +1,5 @@
-# Checks that Weft is in all ranks of a job, and measures a collective without and with it. ReFrame
-# ran this check on one machine with MPICH; no batch system has run it.
+# ReFrame ran this check on one machine with MPICH; no batch system has run it.
+# It checks that Weft is in all ranks of a job, and measures a collective without and with it:
 #
 #   reframe -C SITE.py -c packaging/reframe -r
 #
