@@ -45,7 +45,7 @@ LEAST_WORTH = 0.005  # share of the run time; smaller gains are not proposed
 class Advice:
     command: list[str]
     ranks: int
-    reported: int  # ranks whose record was found
+    reported: int  # number of ranks whose record was found
     hosts: int
     elapsed_us: float
     collective_share: float
