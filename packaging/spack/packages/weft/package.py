@@ -1,7 +1,10 @@
-# Checked with Spack 1.2 (development, 2026-01) and its packages of 2026-07 on Debian 12: audit and solver.
-# `make recipes` writes dist/spack_repo/weft from it; then: spack repo add dist/spack_repo/weft && spack install weft
-# What is built for one MPI library fits all of the same ABI. The Python packages that Weft uses
-# come from the Python registry.
+# This is a recipe for Spack. Spack 1.2 (development version of 2026-01) audited it and solved it with its
+# packages of 2026-07 on Debian 12. `make recipes` writes dist/spack_repo/weft from it. Install it by:
+#
+#   spack repo add dist/spack_repo/weft && spack install weft
+#
+# Programs built for one MPI library fit all libraries of the same ABI. The Python packages that
+# Weft needs come from Python's registry.
 from spack.package import (
     Executable,
     depends_on,
