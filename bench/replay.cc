@@ -10,7 +10,8 @@
 //   groups; each: size, ranks                             communicators
 //   operations; each: collective, bytes, group, operator
 //   stretches, forms; for each stretch, form and rank: number of steps, steps
-//   c US: computes; b K: makes call K; s K SLOT: starts it; w SLOT: waits
+//   c US: computes; b K: makes call K; s K SLOT: starts it; p K SLOT: starts it as a persistent
+//   request, which is initialised when it is started first; w SLOT: waits
 // The root is the first member.
 #include <mpi.h>
 
@@ -73,8 +74,8 @@ Step read_step(std::istream& in) {
   Step step;
   in >> step.what;
   if (step.what == 'c') in >> step.us;
-  if (step.what == 'b' || step.what == 's') in >> step.call;
-  if (step.what == 's' || step.what == 'w') in >> step.slot;
+  if (step.what == 'b' || step.what == 's' || step.what == 'p') in >> step.call;
+  if (step.what == 's' || step.what == 'p' || step.what == 'w') in >> step.slot;
   return step;
 }
 
@@ -198,8 +199,11 @@ class Form {
       calls_.push_back(comms_[i] == MPI_COMM_NULL
                            ? nullptr
                            : std::make_unique<AnyCall>(call_of(plan.calls[i], comms_[i])));
+    planned_.resize(calls_.size(), MPI_REQUEST_NULL);
   }
   ~Form() {
+    for (MPI_Request& request : planned_)
+      if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
     for (MPI_Comm& comm : groups_)
       if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm);
   }
@@ -224,21 +228,38 @@ class Form {
       const auto make = [&](auto& call) { call.rewrite(), call.blocking(comms_[step.call]); };
       std::visit(make, *calls_[step.call]);
     } else if (step.what == 's') {
-      if (step.slot >= requests_.size()) requests_.resize(step.slot + 1, MPI_REQUEST_NULL);
-      MPI_Request* const request = &requests_[step.slot];
+      MPI_Request* const request = slot(step.slot);
       const auto start = [&](auto& call) {
         call.rewrite(), call.start(comms_[step.call], request);
       };
       std::visit(start, *calls_[step.call]);
+    } else if (step.what == 'p') {
+      MPI_Request* const request = slot(step.slot);
+      std::visit([](auto& call) { call.rewrite(); }, *calls_[step.call]);
+      *request = planned(step.call);
+      MPI_Start(request);
     } else {
       MPI_Wait(&requests_[step.slot], MPI_STATUS_IGNORE);
     }
   }
 
+  MPI_Request* slot(std::size_t number) {
+    if (number >= requests_.size()) requests_.resize(number + 1, MPI_REQUEST_NULL);
+    return &requests_[number];
+  }
+
+  MPI_Request planned(std::size_t number) {
+    MPI_Request* const request = &planned_[number];
+    const auto initialise = [&](auto& call) { call.initialise(comms_[number], request); };
+    if (*request == MPI_REQUEST_NULL) std::visit(initialise, *calls_[number]);
+    return *request;
+  }
+
   Computation* const computation_;
   Calls& calls_;
   std::vector<MPI_Comm> groups_, comms_;
-  std::vector<MPI_Request> requests_;
+  std::vector<MPI_Request> requests_;  // by slot
+  std::vector<MPI_Request> planned_;   // by call
 };
 
 // The first stretch of each form again and again, so that caches are warm, links as full as in the

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "persistent.h"
+
 namespace bench {
 
 class Blocks {
@@ -53,6 +55,21 @@ class Blocks {
       MPI_Ireduce_scatter_block(in, out, count_, MPI_DOUBLE, MPI_SUM, comm, request);
     else
       MPI_Ireduce_scatter(in, out, counts_.data(), MPI_DOUBLE, MPI_SUM, comm, request);
+  }
+
+  void initialise(MPI_Comm comm, MPI_Request* request) {
+    need_persistent();
+    const double* in = send_.data();
+    double* out = receive_.data();
+    const MPI_Info info = MPI_INFO_NULL;
+    if (gathers_)
+      MPI_Gather_init(in, count_, MPI_DOUBLE, out, count_, MPI_DOUBLE, 0, comm, info, request);
+    else if (scatters_)
+      MPI_Scatter_init(in, count_, MPI_DOUBLE, out, count_, MPI_DOUBLE, 0, comm, info, request);
+    else if (counts_.empty())
+      MPI_Reduce_scatter_block_init(in, out, count_, MPI_DOUBLE, MPI_SUM, comm, info, request);
+    else
+      MPI_Reduce_scatter_init(in, out, counts_.data(), MPI_DOUBLE, MPI_SUM, comm, info, request);
   }
 
  private:

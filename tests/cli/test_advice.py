@@ -301,13 +301,16 @@ def test_the_plan_has_the_steps_of_each_rank_in_each_form():
     # The bytes of an alltoall are blocks for two ranks.
     stored = made("MPI_Alltoall", [(0, 5_000, 90_000), (1, 2_000, 90_000)])
     advice = analysis.analyse(stored)
-    text = stretches.plan(stored, stretches.stretches_of(stored, advice.sites), advice.sites)
+    [site] = advice.sites
+    forms = [[stretches.Changed(site)], [stretches.Changed(site, planned=True, late=False)]]
+    text = stretches.plan(stored, stretches.stretches_of(stored, advice.sites), forms)
     assert text.splitlines() == [
         *("1", "2 0 1"),  # calls of both ranks
         *("1", "alltoall 8 0 sum"),
-        "1 2",  # one stretch in two forms, for both ranks
+        "1 3",  # a stretch in three forms, for both ranks
         *("3 c 3.0 b 0 c 500.0", "2 b 0 c 500.0"),
         *("4 c 3.0 s 0 0 c 500.0 w 0", "3 s 0 0 c 500.0 w 0"),
+        *("4 c 3.0 p 0 0 w 0 c 500.0", "3 p 0 0 w 0 c 500.0"),
     ]
 
 

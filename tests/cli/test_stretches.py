@@ -53,7 +53,8 @@ def stored(calls: list[tuple[int, list[tuple[float, float]]]], root: int = 0) ->
 def steps(rank: int, made: store.Stored, all_sites: list, changed=None) -> list[str]:
     (stretch,) = stretches.stretches_of(made, all_sites)
     numbers = {call.operation: i for i, call in enumerate(stretch.calls)}
-    return stretches.Steps(rank, stretch, numbers, changed).words
+    form = [stretches.Changed(changed)] if changed else []
+    return stretches.Steps(rank, stretch, numbers, form).words
 
 
 THREE = [(0, [(0, 2), (1, 2)]), (0, [(5, 6), (5, 6)]), (0, [(9, 10), (8, 10)])]
@@ -223,7 +224,8 @@ def test_what_others_than_the_root_change_all_ranks_start():
     assert stretch.calls_at(others) == 3
     numbers = {call.operation: 0 for call in stretch.calls}
     for rank in (0, 1):
-        words = stretches.Steps(rank, stretch, numbers, others).words
+        form = [stretches.Changed(others)]
+        words = stretches.Steps(rank, stretch, numbers, form).words
         assert [word[0] for word in words if word[0] in "bs"] == ["s"] * 3
 
 

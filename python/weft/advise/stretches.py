@@ -54,6 +54,19 @@ def is_known(site: Site) -> bool:
     return collective(site.call) in (*KNOWN, *ROOTED) and site.comm_size > 1 and not others
 
 
+@dataclass(frozen=True)
+class Changed:
+    """How one form of a replay makes a site's calls."""
+
+    site: Site
+    earlier: bool = True  # they start earlier, where that wins something
+    planned: bool = False  # they are starts of a persistent request
+    late: bool = True  # they are waited for at the first touch of the result; else at once
+
+
+Form = Sequence[Changed]  # an empty one is the program as it was
+
+
 @dataclass(eq=False)
 class Call:
     """A collective call that all its ranks have recorded."""
@@ -264,13 +277,11 @@ MOST_IN_FLIGHT = 8  # most operations of one kind in flight, each with its own b
 
 
 class Steps:
-    """The steps of one rank in one stretch. "c MICROSECONDS" computes, "b K" makes call K, "s K
-    SLOT" starts it, and "w SLOT" waits for it."""
+    """The steps of one rank in one stretch: "c MICROSECONDS" computes, "b K" makes call K, "s K
+    SLOT" starts it, "p K SLOT" as a persistent request, "w SLOT" waits."""
 
-    def __init__(
-        self, rank: int, stretch: Stretch, numbers: dict[tuple, int], changed: Site | None
-    ):
-        self.rank, self.numbers, self.changed = rank, numbers, changed
+    def __init__(self, rank: int, stretch: Stretch, numbers: dict[tuple, int], form: Form):
+        self.rank, self.numbers, self.form = rank, numbers, form
         self.words: list[str] = []
         self.pending: list[_Pending] = []
         self.slots = 0
@@ -311,17 +322,24 @@ class Steps:
         numbers = (self.numbers.setdefault(key, len(self.numbers)) for key in keys)
         return next(number for number in numbers if number not in in_use)
 
-    def _start(self, operation: tuple, due_ns: float, waited_ns: float, changed: bool) -> None:
-        number = self._number(operation)
-        self.words.append(f"s {number} {self.slots}")
-        self.pending.append(_Pending(due_ns, waited_ns, self.slots, operation, number, changed))
+    def _start(
+        self, operation: tuple, due_ns: float, waited_ns: float, changed: Changed | None
+    ) -> None:
+        number, is_changed = self._number(operation), changed is not None
+        self.words.append(f"{'p' if changed and changed.planned else 's'} {number} {self.slots}")
+        self.pending.append(_Pending(due_ns, waited_ns, self.slots, operation, number, is_changed))
         self.slots += 1
+
+    def _changed(self, call: Call) -> Changed | None:
+        """All its ranks make it so."""
+        sites = [id(one) for one in call.sites.values()]
+        return next((one for one in self.form if id(one.site) in sites), None)
 
     def _call(self, call: Call) -> None:
         row, site, operation = call.rows[self.rank], call.sites[self.rank], call.operation
-        # If any rank's site is the changed one, all ranks start the call instead of blocking in it.
-        changed = self.changed if self.changed in call.sites.values() else None
-        before = changed.before.bounds if changed and changed.earlier_us else None
+        changed = self._changed(call)
+        is_earlier = changed is not None and changed.earlier and changed.site.earlier_us
+        before = changed.site.before.bounds if changed and is_earlier else None
         self._advance(max(self.now, row["arrived_ns"] - (before[0] * 1e3 if before else 0.0)))
         # Changed calls reuse the same buffers. In the record they may have been in flight together,
         # with several buffers.
@@ -330,30 +348,30 @@ class Steps:
             if one.changed or i <= len(same) - MOST_IN_FLIGHT:
                 self._wait(one)
         if changed:
-            windows = changed.after.least or [0.0]
-            window = changed.can_run_us(windows[call.sequence % len(windows)])
-            self._start(operation, row["left_ns"] + window * 1e3, 0.0, changed=True)
+            windows = changed.site.after.least or [0.0]
+            window = changed.site.can_run_us(windows[call.sequence % len(windows)])
+            due = row["left_ns"] + (window * 1e3 if changed.late else 0.0)
+            self._start(operation, due, 0.0, changed)
             self._advance(max(self.now, row["arrived_ns"]))
         elif is_nonblocking(site.call):
             due = row["left_ns"] + (site.between_us or 0.0) * 1e3
-            self._start(operation, due, (site.waited_us or 0.0) * 1e3, changed=False)
+            self._start(operation, due, (site.waited_us or 0.0) * 1e3, None)
         else:
             self.words.append(f"b {self._number(operation)}")
         self.now = max(self.now, float(row["left_ns"]))
 
 
-def plan(stored: Stored, stretches: list[Stretch], changes: list[Site]) -> str:
-    """Returns the input file of the replay program (bench/replay.cc). The first form is the
-    recorded one; in each further form one site is changed."""
+def plan(stored: Stored, stretches: list[Stretch], forms: Sequence[Form]) -> str:
+    """The replay program's file (bench/replay.cc): the program as it was, then these forms."""
     ranks = max(row["ranks"] for row in stored["rank"])
     operations: dict[tuple, int] = {}
     for stretch in stretches:
         for call in stretch.calls:
             operations.setdefault(call.operation, len(operations))
     steps = [
-        Steps(rank, stretch, operations, changed).words
+        Steps(rank, stretch, operations, form).words
         for stretch in stretches
-        for changed in (None, *changes)
+        for form in ((), *forms)
         for rank in range(ranks)
     ]
     groups = {members: i for i, members in enumerate(dict.fromkeys(one[2] for one in operations))}
@@ -361,6 +379,6 @@ def plan(stored: Stored, stretches: list[Stretch], changes: list[Site]) -> str:
     lines += [" ".join(map(str, (len(members), *members))) for members in groups]
     lines += [str(len(operations))]
     lines += [f"{name} {bytes_} {groups[ms]} {op}" for name, bytes_, ms, op, *_ in operations]
-    lines += [f"{len(stretches)} {1 + len(changes)}"]
+    lines += [f"{len(stretches)} {1 + len(forms)}"]
     lines += [" ".join([str(len(words)), *words]) for words in steps]
     return "\n".join(lines) + "\n"

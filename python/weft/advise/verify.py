@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -20,7 +20,16 @@ from weft.advise import launched
 from weft.advise.analysis import Advice
 from weft.advise.sites import FREE, WITH_CHANGE, Site, spread
 from weft.advise.store import Stored
-from weft.advise.stretches import Call, Stretch, evenly, is_known, plan, stretches_of
+from weft.advise.stretches import (
+    Call,
+    Changed,
+    Form,
+    Stretch,
+    evenly,
+    is_known,
+    plan,
+    stretches_of,
+)
 from weft.system import building, installation
 
 # Both jobs run this often; the larger number is used if the figures still vary much after 9 rounds.
@@ -206,6 +215,28 @@ def replay_of(command: list[str], mpi: str, library: Path, plan_file: Path) -> R
     return Replay(command, options, Path(f"{plan_file}.times"))
 
 
+def rounds(
+    command: list[str],
+    mpi: str,
+    stored: Stored,
+    stretches: list[Stretch],
+    forms: Sequence[Form],
+    pace: Pace,
+) -> Iterator[tuple[Times, Times]]:
+    """Yields the times of the calls as they were, without Weft, and those of all forms with it."""
+    library = Path(next((row["library"] for row in stored["rank"]), ""))
+    with tempfile.TemporaryDirectory(prefix="weft-replay-") as directory:
+        path = Path(directory) / "plan"
+        path.write_text(plan(stored, stretches, forms))
+        replay = replay_of(command, mpi, library, path)
+        while len(pace.round_s) < pace.most and pace.has_time():
+            began_s = pace.clock()
+            order = (LIBRARY, AUTO)[:: -1 if len(pace.round_s) % 2 else 1]
+            times = {way: replay.once(way) for way in order}
+            pace.round_s.append(pace.clock() - began_s)
+            yield times[LIBRARY], times[AUTO]
+
+
 def run(
     command: list[str],
     mpi: str,
@@ -231,25 +262,15 @@ def run(
             stretches = evenly(stretches, SAMPLE_STRETCHES)
         else:
             print(f"weft advise: {announced(stretches, changes)}", file=sys.stderr, flush=True)
-        library = Path(next((row["library"] for row in stored["rank"]), ""))
-        with tempfile.TemporaryDirectory(prefix="weft-replay-") as directory:
-            path = Path(directory) / "plan"
-            path.write_text(plan(stored, stretches, changes))
-            replay = replay_of(command, mpi, library, path)
-            for number in range(most):
-                if not pace.has_time():
+        forms = [[Changed(site)] for site in changes]
+        for number, times in enumerate(rounds(command, mpi, stored, stretches, forms, pace), 1):
+            rows += won(stretches, changes, *times)
+            if number == least:
+                if sample or is_narrow(rows, changes, advice.elapsed_us):
                     break
-                if number == least:
-                    if sample or is_narrow(rows, changes, advice.elapsed_us):
-                        break
-                    pace.most = most
-                if number and not sample:
-                    print(f"weft advise: {pace.progress()}", file=sys.stderr, flush=True)
-                began_s = pace.clock()
-                forms = (LIBRARY, AUTO)[:: -1 if number % 2 else 1]
-                times = {form: replay.once(form) for form in forms}
-                pace.round_s.append(pace.clock() - began_s)
-                rows += won(stretches, changes, times[LIBRARY], times[AUTO])
+                pace.most = most
+            if number < pace.most and pace.has_time() and not sample:
+                print(f"weft advise: {pace.progress()}", file=sys.stderr, flush=True)
     except NotReplayed as why:
         if not sample:
             what = f"the replay ended early: {why}" if rows else f"nothing was replayed: {why}"
