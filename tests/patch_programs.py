@@ -1,11 +1,13 @@
 """Whole programs whose calls `weft advise --patch` changes or leaves (cli/programs/patch/whole).
 Comments in them say what is expected:
 
-EXPECT NAME: changed             what becomes of a call, as the MPI standard has it EXPECT NAME:
-left: WORDS         with words of the reason FILE NAME                        a file that belongs
-to the program CALL NAME [MEETS OTHER]          the line of a call, which other ranks make at
-another place USE NAME [FUNCTION]              the line, of another function perhaps, that uses
-its result first"""
+EXPECT NAME: changed             what becomes of a call, as the MPI standard has it
+EXPECT NAME: changed: WORDS      with words of the sentence about it
+EXPECT NAME: left: WORDS         with words of the reason
+FILE NAME                        a file that belongs to the program
+CALL NAME [MEETS OTHER]          the line of a call, which other ranks make at another place
+USE NAME [FUNCTION]              the line, of another function perhaps, that uses its result first
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from weft.advise.patch.wish import Place, Wish
 FOLDER = Path(__file__).parent / "cli" / "programs" / "patch" / "whole"
 LANGUAGES = {".c": "c", ".h": "c", ".cpp": "c++", ".py": "python"}
 LANGUAGES |= dict.fromkeys((".f", ".f90", ".F90"), "fortran")
-EXPECTED = re.compile(r"EXPECT (\w+): (?:changed|left: (.+))")
+EXPECTED = re.compile(r"EXPECT (\w+): (?:changed(?:: (.+))?|left: (.+))")
 MARK = re.compile(r"(?:/\*|//|[!#]) (CALL|USE) (\w+)(?: MEETS (\w+)| (\w+))?")
 CALLED = re.compile(r"(?:MPI_|\.)(all[a-z]+|bcast|reduce) ?\(", re.IGNORECASE)
 OBJECTS = re.compile(r"\.(all[a-z]+|bcast)\(")
@@ -34,9 +36,8 @@ class Program:
     """A copy of a program in a temporary folder."""
 
     main: Path
-    # By the name of the call, these are words of the reason; an empty string means that the call is
-    # changed.
-    expected: dict[str, str] = field(default_factory=dict)
+    expected: dict[str, str] = field(default_factory=dict)  # "": the call is changed
+    said: dict[str, str] = field(default_factory=dict)  # words about calls that are changed
     files: list[Path] = field(default_factory=list)
 
     @property
@@ -72,8 +73,7 @@ class Program:
         call = f"MPI_{(CALLED.findall(text) or ['allreduce'])[-1].capitalize()}"
         language = LANGUAGES.get(path.suffix, self.language)
         made = Wish(call, str(path), number, language, source=line.strip())
-        if language in ("c", "c++"):
-            made.plan = f"{call}_init"
+        made.plan = f"{call}_init"
         made.object_method = "".join(OBJECTS.findall(line) if language == "python" else ())
         return made
 
@@ -81,11 +81,13 @@ class Program:
 def copied(name: str, target: Path) -> Program:
     main = FOLDER / name
     text = main.read_text()
-    expected = {one: words.strip() for one, words in EXPECTED.findall(text)}
+    found = EXPECTED.findall(text)
+    expected = {one: words.strip() for one, _, words in found}
+    said = {one: words.strip() for one, words, _ in found if words}
     more = re.findall(r"FILE (\S+)", text)
     more += [one.name for one in FOLDER.glob(f"{main.stem}.*.h")]
     files = [Path(shutil.copy(FOLDER / one, target)) for one in dict.fromkeys([name, *more])]
-    return Program(files[0], expected, files)
+    return Program(files[0], expected, said, files)
 
 
 def interface(name: str) -> str:
@@ -95,8 +97,8 @@ def interface(name: str) -> str:
 
 
 def names(*languages: str) -> list[str]:
-    """Returns the main files, whose names have one dot."""
-    found = (one for one in FOLDER.iterdir() if len(one.suffixes) == 1)
+    """Returns the main files, whose names have one dot and do not begin with an underscore."""
+    found = (one for one in FOLDER.glob("[!_]*") if len(one.suffixes) == 1)
     return sorted(one.name for one in found if LANGUAGES[one.suffix] in languages)
 
 

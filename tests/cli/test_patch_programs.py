@@ -2,15 +2,19 @@
 The changed program must compile, give the same results, and access no buffer in flight according to
 `weft check`.
 
-tests/callers compiles Fortran programs, for libraries that have its modules."""
+Fortran is compiled in tests/callers, for libraries that have its modules; two programs here get
+a binding of their own (tools/fortran_binding.py).
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import fortran_binding
 import pytest
 from advise_runs import HERE
 from patch_programs import Program, applied, check, copied, names
@@ -38,6 +42,7 @@ def test_each_call_becomes_what_is_expected(name, tmp_path):
         words = program.expected[call]
         assert bool(patch.left) == bool(words), f"{call}: {patch.made + patch.left}"
         assert not words or words in patch.left[0], f"{call}: {patch.left[0]}"
+        assert words or program.said.get(call, "") in patch.made[0], patch.made[0]
 
 
 def command_of(mpi, program: Program) -> list:
@@ -47,6 +52,11 @@ def command_of(mpi, program: Program) -> list:
         pytest.importorskip("numpy")
         return [sys.executable, program.main]
     target = program.main.with_suffix("")
+    if program.language == "fortran":
+        words = fortran_binding.compiler(mpi, program.main.parent / "binding")
+        words = [*words, "-g", "-O1", f"-J{target.parent}", program.main, "-o", target]
+        subprocess.run(words, check=True, timeout=LIMIT_S)
+        return [target]
     words = [mpi.prefix / "bin" / COMPILERS[program.language], "-g", "-O1", "-Wall", "-Wextra"]
     words += ["-Werror", *program.sources, "-o", target, f"-Wl,-rpath,{mpi.prefix}/lib", "-lm"]
     variables = {**os.environ, **mpi.environment()}
@@ -80,6 +90,19 @@ def test_what_is_changed_answers_as_before(mpich, weft, name, tmp_path):
     applied(patch)
     checked = [weft, "check", "--error-exitcode", "9", "--"]
     assert answers(mpich, command_of(mpich, program), tmp_path, *checked) == before
+
+
+@pytest.mark.parametrize("name", ["plans.f90", "rounds.f", "plans.py"])
+def test_plans_and_waits_of_the_next_round_answer_as_before(mpi, weft, name, tmp_path):
+    program = copied(name, tmp_path)
+    if program.language == "fortran" and not shutil.which("gfortran"):
+        pytest.skip("there is no Fortran compiler: install gfortran")
+    patch = diff.make(list(program.wishes.values()))
+    before = answers(mpi, command_of(mpi, program), tmp_path)
+    applied(patch)
+    changed = command_of(mpi, program)
+    for front in ([], [weft, "run", "--"], [weft, "check", "--error-exitcode", "9", "--"]):
+        assert answers(mpi, changed, tmp_path, *front) == before
 
 
 @pytest.mark.long

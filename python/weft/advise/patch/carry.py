@@ -1,28 +1,33 @@
 """Moves a wait into the next iteration of a loop, if the record says that the result is first used
 there.
 
-The request is null before the first call. A wait for a null request does nothing, so that all paths
-through the loop can wait."""
+A request that is null makes a wait do nothing, so no path through the loop has to be told apart.
+In Python, whose first uses are not measured, the source says whether they are in the next round.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Optional, Union
 
 from weft.advise.patch.aliases import declarators, first_name
 from weft.advise.patch.buffers import Buffers
 from weft.advise.patch.calls import Found, is_at, is_directive
-from weft.advise.patch.edits import Edit, indent_of
-from weft.advise.patch.languages import first_line, last_line
-from weft.advise.patch.plan import PLANNED, may_be_left, stands_alone
-from weft.advise.patch.region import Judge, computes, is_in
-from weft.advise.patch.wish import Wish
+from weft.advise.patch.languages import last_line
+from weft.advise.patch.plan import may_be_left, stands_alone
+from weft.advise.patch.region import Judge, calls_one, computes, functions_at, is_in
+from weft.advise.patch.wish import Place, Wish
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-LOOPS = ("for_statement", "while_statement")
-HEADS = ("condition", "update")  # parts of a loop that are evaluated between two iterations
+LOOPS = ("for_statement", "while_statement", "do_loop")
+# Parts of a loop that run between two iterations. Of Fortran's DO the bounds do not, but nobody
+# names a buffer there.
+HEADS = ("condition", "update")
+HEAD_OF_FORTRAN = "do_statement"
+# Objects of Python over which a loop runs without calling anything of the program's.
+QUIET = ("list", "tuple", "string")
 
 
 @dataclass
@@ -30,66 +35,117 @@ class Carried:
     loop: Node
     until: Node  # the wait stands before this statement of the loop
     why: str
+    is_late: bool  # the record has the first use there
+
+
+def loop_around(found: Found) -> Optional[Node]:
+    """The loop whose body has the call; None: it stands in another block."""
+    if found.source.language == "fortran":
+        return found.block if found.block.type in LOOPS else None
+    loop = found.block.parent
+    is_body = loop is not None and loop.type in LOOPS
+    return loop if is_body and loop.child_by_field_name("body") == found.block else None
+
+
+def heads(found: Found, loop: Node) -> list[Node]:
+    if found.source.language == "fortran":
+        return [one for one in loop.named_children if one.type == HEAD_OF_FORTRAN]
+    parts = (loop.child_by_field_name(name) for name in HEADS)
+    return [one for one in parts if one is not None]
 
 
 def first_use(found: Found, wish: Wish, loop: Node, before: list[Node]) -> int | None:
-    """Returns the index of the first of the statements before the call that uses the result.
-
-    Their number means that the result is used only behind the loop. None means that it is used
-    elsewhere."""
-    if not wish.uses or not all(is_in(one, found, wish) for one in wish.uses):
+    """Returns the index of the first of these statements, which stand before the call, that uses
+    the result. Their number means a use behind the loop only, and None a use elsewhere."""
+    if found.source.language == "python":
+        return len(before)
+    if not wish.uses:
         return None
-    inside = [one.line for one in wish.uses if one.line <= last_line(loop)]
-    indices = [
-        next((i for i, one in enumerate(before) if is_at(one, line)), None) for line in inside
-    ]
-    if None in indices or any(line < first_line(loop) for line in inside):
+    indices = [index_of(one, found, wish, loop, before) for one in wish.uses]
+    return None if None in indices else min(indices)
+
+
+def index_of(place: Place, found: Found, wish: Wish, loop: Node, before: list[Node]) -> int | None:
+    """As first_use(), of one place. That of another function is where this is called."""
+    if is_in(place, found, wish):
+        if place.line > last_line(loop):
+            return len(before)
+        return next((i for i, one in enumerate(before) if is_at(one, place.line)), None)
+    names = functions_at(place, wish)
+    if any(calls_one(found, one, names) for one in found.following):
         return None
-    return min(indices, default=len(before))
+    return next((i for i, one in enumerate(before) if calls_one(found, one, names)), None)
 
 
-def is_safe(found: Found, buffers: Buffers, judge: Judge, loop: Node) -> bool:
-    """Returns whether nothing between the call and the end of the iteration accesses the buffers,
-    and the buffers outlive the loop."""
+def why_not_safe(found: Found, buffers: Buffers, judge: Judge, loop: Node) -> str:
+    """Returns what may touch the buffers behind the call or between two rounds, or why they may not
+    outlive the loop; "": nothing."""
     source = found.source
+    if may_be_left(found, loop):
+        return "its loop may be left before its end"
+    running = [*found.following, *heads(found, loop)]
+    if why := next(filter(None, map(judge.why, running)), ""):
+        return why
     own = {first_name(source, declarator) for _, declarator in declarators(loop)}
-    heads = [loop.child_by_field_name(name) for name in HEADS]
-    running = [*found.following, *(one for one in heads if one is not None)]
-    is_quiet = not any(judge.why(one) for one in running)
-    return is_quiet and not own & buffers.all and not may_be_left(found, loop)
+    if own & buffers.all:
+        return f"{min(own & buffers.all)} ends with each round"
+    if not stands_alone(source, loop):
+        return "its loop has no lines of its own"
+    return why_error(found, judge) or (why_odd_loop(found, loop) if is_python(found) else "")
 
 
-def carried(found: Found, buffers: Buffers, wish: Wish) -> Carried | None:
-    """Returns the loop and the statement before which the next iteration waits; None if the wait
-    stays in its own iteration."""
-    source, loop = found.source, found.block.parent
+def is_python(found: Found) -> bool:
+    return found.source.language == "python"
+
+
+def why_error(found: Found, judge: Judge) -> str:
+    """Fortran's calls must have a variable for error codes, which may be read nowhere."""
+    source, error = found.source, found.error
+    if error is None:
+        return ""
+    if source.language != "fortran":
+        return "its error code is kept"
+    declared = ("variable_declaration", "save_statement")
+    is_read = any(
+        source.text(one) == source.text(error)
+        and one != error
+        and one.parent.type not in declared
+        and not judge.is_error_of_mpi(one)
+        for one in source.names(found.function)
+    )
+    return "its error code is read" if is_read else ""
+
+
+def why_odd_loop(found: Found, loop: Node) -> str:
+    """Returns what a loop of Python may run between two rounds, or after the last."""
+    source, over = found.source, loop.child_by_field_name("right")
+    if loop.child_by_field_name("alternative") is not None:
+        return "its loop has an else"
+    if over is None or over.type in QUIET:
+        return ""
+    is_range = over.type == "call" and source.callee(over) == "range"
+    return "" if is_range else "its loop runs over what may be a generator"
+
+
+def carried(found: Found, buffers: Buffers, wish: Wish) -> Union[Carried, str]:
+    """Or why the wait stays in its round; "": nothing speaks for the next one."""
+    source, loop = found.source, loop_around(found)
+    if loop is None or not wish.is_known:
+        return ""
     judge = Judge(found, buffers, wish, scope=loop)
-    may = wish.is_known and source.language in PLANNED and found.error is None
-    if not may or loop.type not in LOOPS or loop.child_by_field_name("body") != found.block:
-        return None
     before = found.preceding[::-1]
     use = first_use(found, wish, loop, before)
-    if use is None or not stands_alone(source, loop) or not is_safe(found, buffers, judge, loop):
-        return None
+    if use is None or (is_python(found) and any(map(judge.why, found.following))):
+        return ""
+    if why := why_not_safe(found, buffers, judge, loop):
+        return why
     whys = [judge.why(one) for one in before]
     end = min(use, next((i for i, why in enumerate(whys) if why), use))
     while end > 0 and is_directive(source, before[end - 1]):
         end -= 1
     if not computes(source, [*found.following, *before[:end]]):
-        return None
+        return ""
+    is_late = end == use or is_python(found)
     if end == len(before):
-        return Carried(loop, found.statement, "it is called again there")
-    return Carried(loop, before[end], whys[end] or "its result is used there")
-
-
-def edits_around(found: Found, one: Carried, request: str, wait: list[str]) -> list[Edit]:
-    """Returns the edits that declare a null request before the loop, wait in the next iteration,
-    and wait for the last call behind the loop."""
-    source, (first, last) = found.source, (first_line(one.loop), last_line(one.loop))
-    outer, inner = indent_of(source, first), indent_of(source, first_line(one.until))
-    line = first_line(one.until)
-    return [
-        Edit(first, first - 1, (f"{outer}MPI_Request {request} = MPI_REQUEST_NULL;",)),
-        Edit(line, line - 1, tuple(inner + text for text in wait)),
-        Edit(last + 1, last, tuple(outer + text for text in wait)),
-    ]
+        return Carried(loop, found.statement, "it is called again there", is_late)
+    return Carried(loop, before[end], whys[end] or "its result is used there", is_late)

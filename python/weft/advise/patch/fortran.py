@@ -172,10 +172,36 @@ def is_array(source: Source, place: Node, name: str) -> bool:
     return False
 
 
-def dummies(source: Source, function: Node) -> set[str]:
-    head = function.named_children[0]
+def dummy_names(source: Source, procedure: Node) -> list[str]:
+    """Returns the names of its arguments, in their order."""
+    head = procedure.named_children[0]
     lists = [one for one in head.named_children if one.type == "parameters"]
-    return {source.text(one) for parameters in lists for one in source.names(parameters)}
+    return [source.text(one) for parameters in lists for one in source.names(parameters)]
+
+
+def constant_of(source: Source, function: Node, name: str) -> bool:
+    """Returns whether the name is a constant in this unit: its own, or one that it sees."""
+    for other, unit in units_seen(source, function):
+        constants = (one for one in unit.named_children if one.type == "parameter_statement")
+        if name in {other.text(x) for one in constants for x in other.names(one)}:
+            return True
+        declaration = declared(other, unit, name)
+        if declaration is not None:
+            return "parameter" in other.text(declaration).partition("::")[0]
+    return False
+
+
+def units_seen(source: Source, function: Node) -> Iterator[tuple[Source, Node]]:
+    """Yields the unit, those around it, and the modules that they use."""
+    around = [one for one in ancestors(function) if one.type in (*FORTRAN_UNITS, "module")]
+    waiting, seen = [(source, one) for one in (function, *around)], {*MODULES, HEADER}
+    while waiting:
+        other, unit = waiting.pop(0)
+        yield other, unit
+        for used in uses(other, unit):
+            if used.name not in seen and (found := module_named(other, used.name)):
+                waiting.append(found)
+            seen.add(used.name)
 
 
 def check_variable(source: Source, function: Node, name: str) -> None:
@@ -193,7 +219,7 @@ def check_variable(source: Source, function: Node, name: str) -> None:
     if not is_whole and any(one.endswith(":") for one in shape.partition(")")[0].split(",")):
         raise Refusal(f"{name} has an assumed shape: MPI may get a copy of it")
     inside = any(one.type in ("internal_procedures", "module") for one in ancestors(function))
-    if name in dummies(source, function) and not inside:
+    if name in dummy_names(source, function) and not inside:
         raise Refusal(
             f"{name} is an argument of a procedure outside of modules, which cannot be asynchronous"
             " without an interface"

@@ -13,8 +13,16 @@ from typing import TYPE_CHECKING
 from weft.advise.patch.aliases import KNOWN, is_address, is_of_numbers
 from weft.advise.patch.buffers import Buffers
 from weft.advise.patch.calls import Found, is_at, is_directive, macros
+from weft.advise.patch.functions import declared_name
 from weft.advise.patch.jumps import leaves
-from weft.advise.patch.languages import Source, ancestors, descendants, first_line, last_line
+from weft.advise.patch.languages import (
+    Source,
+    ancestors,
+    descendants,
+    first_line,
+    last_line,
+    read,
+)
 from weft.advise.patch.meetings import is_meeting
 from weft.advise.patch.refusal import Refusal
 from weft.advise.patch.wish import Place, Wish
@@ -229,18 +237,38 @@ def plain(function: str) -> str:
     return function.rstrip("_") or function
 
 
+def function_at(place: Place, language: str) -> str:
+    """Returns the function that has this line, which the compiler may have put into another; "": it
+    is not known."""
+    try:
+        source = read(Path(place.file), language)
+    except Refusal:
+        return ""
+    kinds = source.grammar.functions
+    around = [
+        one for one in descendants(source.root) if one.type in kinds and is_at(one, place.line)
+    ]
+    return declared_name(source, around[-1]) if around and around[-1].parent else ""
+
+
+def functions_at(place: Place, wish: Wish) -> set[str]:
+    """Returns the names of a place's function in small letters: the binary's and the source's."""
+    return {plain(place.function).lower(), function_at(place, wish.language).lower()} - {""}
+
+
+def calls_one(found: Found, statement: Node, names: set[str]) -> bool:
+    source = found.source
+    return any(source.callee(call).lower() in names for call in source.calls(statement))
+
+
 def index_of_use(place: Place, found: Found, wish: Wish, judge: Judge) -> int:
     """Returns the index of the first statement after the call before which the wait must stand."""
     following, source = found.following, found.source
     if is_in(place, found, wish):
         there = (i for i, one in enumerate(following) if is_at(one, place.line))
         return next(there, len(following))
-    name = plain(place.function)
-    called = [
-        i
-        for i, one in enumerate(following)
-        if any(source.callee(call).lower() == name.lower() for call in source.calls(one))
-    ]
+    names = functions_at(place, wish)
+    called = [i for i, one in enumerate(following) if calls_one(found, one, names)]
     if called:
         return called[0]
     reach = [
@@ -272,7 +300,8 @@ class Region:
     start: Node  # the call is started before this statement
     inside: list[Node]  # statements that run while the call is in flight
     until: Node | None  # the wait stands before this statement; None: at the end of the block
-    why: str  # reason why the wait comes no later; an empty string if the block ends
+    why: str  # it is not waited for later; "": the block ends
+    is_late: bool = True  # the wait stands where the record has the first use
 
 
 def computes(source: Source, statements: list[Node]) -> bool:
@@ -293,6 +322,7 @@ def region_of(found: Found, buffers: Buffers, wish: Wish) -> Region:
     ends = {index_of_use(place, found, wish, judge): place for place in used}
     measured = min(ends, default=len(following))
     why, end = "", measured
+    is_early = False
     if measured < len(following):
         place = ends[measured]
         where = f"at line {place.line}" if is_in(place, found, wish) else f"in {place.function}"
@@ -300,6 +330,8 @@ def region_of(found: Found, buffers: Buffers, wish: Wish) -> Region:
     for index, statement in enumerate(following[:measured]):
         if why_not := judge.why(statement):
             why, end = why_not, index
+            # Where Python touches a result first is not measured.
+            is_early = source.language != "python"
             break
     while end > 0 and is_directive(source, following[end - 1]):
         end -= 1  # a directive at the end belongs to the statement behind it
@@ -310,7 +342,7 @@ def region_of(found: Found, buffers: Buffers, wish: Wish) -> Region:
             f"nothing could be computed until it is waited for: {why or 'its block ends'}"
         )
     until = following[end] if end < len(following) else None
-    return Region(start, inside, until, why)
+    return Region(start, inside, until, why, not is_early)
 
 
 def earliest(found: Found, buffers: Buffers, wish: Wish) -> Node:

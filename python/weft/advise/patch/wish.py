@@ -3,9 +3,12 @@ was measured about them."""
 
 from __future__ import annotations
 
+import re
+import subprocess
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Optional
 
@@ -14,6 +17,10 @@ from weft.advise.checked import Checks
 from weft.advise.fragments import persistent
 from weft.advise.sites import Site, Toucher
 from weft.advise.store import Stored
+
+INTERPRETER = re.compile(r"python[\d.]*")
+PLANS_OF_MPI4PY = 4  # the first version with persistent collectives
+ANSWER_S = 20  # for an interpreter
 
 
 @dataclass(frozen=True)
@@ -84,15 +91,32 @@ def line_of(site: Site) -> str:
     return f"{Path(frame.file).name}:{frame.line}" if frame.file else frame.name
 
 
-def planned(alike: list[Site], stored: Stored) -> str:
-    """Returns the name of the persistent form if the job's library has it; otherwise an empty
-    string."""
+@lru_cache
+def version_of_mpi4py(interpreter: str) -> int:
+    """Returns the first number of its version; 0: there is none."""
+    words = [interpreter, "-c", "import mpi4py; print(mpi4py.__version__)"]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=ANSWER_S)
+        return int(done.stdout.partition(".")[0])
+    except (OSError, subprocess.TimeoutExpired, ValueError):
+        return 0
+
+
+def plans_in_python(command: Iterable[str]) -> bool:
+    """Whether the interpreter in the command has an mpi4py with persistent collectives."""
+    names = (one for one in command if INTERPRETER.fullmatch(Path(one).name))
+    return any(version_of_mpi4py(one) >= PLANS_OF_MPI4PY for one in names)
+
+
+def planned(alike: list[Site], stored: Stored, command: Iterable[str]) -> str:
+    """The persistent form, where the job's library has it."""
     names = {persistent(site) for site in alike}
     libraries = {row["library"] for row in stored["rank"]}
     if len(alike) != 1 or len(libraries) != 1:
         return ""
-    [name] = names
-    return name if name in Checks(libraries.pop()).calls else ""
+    [name], [site] = names, alike
+    has_it = name in Checks(libraries.pop()).calls
+    return name if has_it and (site.language != "python" or plans_in_python(command)) else ""
 
 
 def wish_of(site: Site, alike: list[Site], module: str) -> Wish:
@@ -135,5 +159,5 @@ def wishes_of(
         if key not in found:
             found[key] = wish_of(site, alike, module)
             found[key].elsewhere = met.get(line_of(site), "")
-            found[key].plan = planned(alike, stored)
+            found[key].plan = planned(alike, stored, advice.command)
     return list(found.values())

@@ -13,10 +13,11 @@ from weft.advise.patch.buffers import of_call
 from weft.advise.patch.calls import Found, find, written_name
 from weft.advise.patch.edits import Edit, indent_of
 from weft.advise.patch.fixed_form import in_fixed_form
-from weft.advise.patch.fortran import Interface, declarations, interface_of, touch
+from weft.advise.patch.fortran import declarations, interface_of
 from weft.advise.patch.languages import Source, first_line, last_line
 from weft.advise.patch.refusal import Refusal
 from weft.advise.patch.region import Region, end_of, region_of
+from weft.advise.patch.requests import Request
 from weft.advise.patch.wish import Wish
 
 if TYPE_CHECKING:
@@ -35,54 +36,42 @@ def check_lines(source: Source, *nodes: Node) -> None:
             raise Refusal(f"line {row + 1} has several statements")
 
 
-def started(found: Found, wish: Wish, request: str) -> list[str]:
-    """Returns the lines of the call's statement with the non-blocking call."""
+def call_lines(found: Found, name: str, own: Request, *more: str) -> list[str]:
+    """The lines of the call's statement, which calls this function, without its indent. more:
+    arguments of C and Fortran behind its own, before the error code."""
     source, call, statement = found.source, found.call, found.statement
     head = call.named_children[0]
     named = list(source.names(head))[-1]
-    name = nonblocking(wish.call)
     if source.language == "python":
         name = written_name(name, "python")
+    elif source.language == "fortran":
+        name = name.removesuffix("_c")
     data = source.data
     lists = next(one for one in call.named_children if one.type == "argument_list")
     begin, end = statement.start_byte, statement.end_byte
     front = data[begin : named.start_byte] + name.encode() + data[named.end_byte : lists.start_byte]
     if source.language == "python":
-        text = f"{request} = ".encode() + front + data[lists.start_byte : end]
+        text = f"{own.name} = ".encode() + front + data[lists.start_byte : end]
     else:
-        word = request if source.language == "fortran" else f"&{request}"
+        word = ", ".join([*more, own.argument()])
         last = found.arguments[-1].end_byte
         width = len(source.line(last_line(found.arguments[-1]))) + len(word)
         if source.language == "fortran" and width > LINE_OF_FORTRAN:
             word = f"&\n{indent_of(source, first_line(statement))}  {word}"
         text = front + data[lists.start_byte : last] + f", {word}".encode() + data[last:end]
     lines = text.decode(errors="surrogateescape").rstrip("\n").split("\n")
-    return [indent_of(source, first_line(statement)) + lines[0], *lines[1:]]
+    indent = indent_of(source, first_line(statement))
+    return [line.removeprefix(indent) for line in lines]
 
 
-def started_again(found: Found, wish: Wish, request: str) -> list[str]:
-    """Returns the lines that start a persistent call, and initialise it before the first start."""
-    indent = indent_of(found.source, first_line(found.statement))
-    error = "" if found.error is None else f"{found.source.text(found.error)} = "
-    return [
-        f"{indent}if ({request} == MPI_REQUEST_NULL) {{",
-        f"{indent}  {error}{plan.planned(found, wish, request)}",
-        f"{indent}}}",
-        f"{indent}{error}MPI_Start(&{request});",
-    ]
+def started(found: Found, wish: Wish, own: Request) -> list[str]:
+    return call_lines(found, nonblocking(wish.call), own)
 
 
-def waits(found: Found, request: str, face: Interface | None, names: list[str]) -> list[str]:
-    source = found.source
-    error = "" if found.error is None else source.text(found.error)
-    if source.language == "python":
-        return [f"{request}.Wait()"]
-    if face is not None:
-        more = f", {error}" if error else ""
-        wait = f"call MPI_Wait({request}, MPI_STATUS_IGNORE{more})"
-        return [wait, *(touch(face, request, name) for name in names)]
-    front = f"{error} = " if error else ""
-    return [f"{front}MPI_Wait(&{request}, MPI_STATUS_IGNORE);"]
+def started_again(found: Found, wish: Wish, own: Request) -> list[str]:
+    """Returns the start of a persistent call, which is initialised when it is first made."""
+    lines = call_lines(found, wish.plan, own, "MPI_INFO_NULL")
+    return [*own.if_null(lines), *own.started()]
 
 
 # Changes ----------------------------------------------------------------------------------------
@@ -95,6 +84,9 @@ class Change:
     note: str
     lines: tuple[int, int]  # the first and last line between which the request is in flight
     function: tuple[int, int]
+    is_planned: bool = False
+    is_earlier: bool = False  # it starts before statements that stood in front of the call
+    is_late: bool = True  # the wait stands where the record has the first use
 
 
 def arguments_of_memory(found: Found, wish: Wish) -> list[str]:
@@ -111,65 +103,104 @@ def change(source: Source, wish: Wish, number: int) -> Change:
     """Returns the edits that change one call. Raises Refusal if the call must be left as it is."""
     found = find(source, wish)
     buffers = of_call(found, wish)
-    request = f"weft_request_{number}"
-    if request.encode() in source.data:
-        raise Refusal(f"the source has the name {request} already")
-    if one := carry.carried(found, buffers, wish):
-        return carried_change(found, wish, one, request)
-    region: Region = region_of(found, buffers, wish)
-    check_lines(source, found.statement, region.start, *([region.until] if region.until else []))
-    edits, memory, face = [], [], None
-    if source.language == "fortran":
-        memory = arguments_of_memory(found, wish)
-        face = interface_of(source, found.function)
-        edits += declarations(found, face, request, memory)
-    loop = plan.loop_of(found, wish)
-    lines = own_lines(found, (started_again if loop else started)(found, wish, request))
-    indent = indent_of(source, first_line(found.statement))
+    own = Request(found, f"weft_request_{number}")
+    if own.name.encode() in source.data:
+        raise Refusal(f"the source has the name {own.name} already")
+    one = carry.carried(found, buffers, wish)
+    if isinstance(one, carry.Carried):
+        made = carried_change(found, wish, one, own)
+    else:
+        made = change_in_round(found, wish, region_of(found, buffers, wish), own, one)
+    if source.is_fixed:
+        made.edits = [Edit(one.first, one.last, in_fixed_form(one.lines)) for one in made.edits]
+    return made
+
+
+def declared(found: Found, wish: Wish, own: Request) -> list[Edit]:
+    """The edits by which a unit of Fortran gets the request, and says which memory MPI has."""
+    if found.source.language != "fortran":
+        return []
+    own.memory = arguments_of_memory(found, wish)
+    own.face = interface_of(found.source, found.function)
+    return declarations(found, own.face, own.name, own.memory)
+
+
+def indented(indent: str, lines: list[str]) -> tuple[str, ...]:
+    return tuple(indent + line for line in lines)
+
+
+def function_lines(found: Found) -> tuple[int, int]:
+    return first_line(found.function), last_line(found.function)
+
+
+def change_in_round(
+    found: Found, wish: Wish, region: Region, own: Request, not_carried: str
+) -> Change:
+    source, statement = found.source, found.statement
+    check_lines(source, statement, region.start, *([region.until] if region.until else []))
+    edits = declared(found, wish, own)
+    loop, not_planned = plan.loop_of(found, wish)
+    lines = own_lines(found, (started_again if loop else started)(found, wish, own))
     if loop:
-        edits += plan.edits_around(found, loop, request)
+        edits += around(source, loop, [own.made_null()], own.freed())
     elif source.language in ("c", "c++"):
-        lines.insert(0, f"{indent}MPI_Request {request};")
-    first, last = first_line(found.statement), last_line(found.statement)
-    if region.start == found.statement:
+        lines.insert(0, f"{indent_of(source, first_line(statement))}MPI_Request {own.name};")
+    first, last = first_line(statement), last_line(statement)
+    start = first_line(region.start)
+    if region.start == statement:
         edits.append(Edit(first, last, tuple(lines)))
     else:
-        edits.append(Edit(first, last, ()))
-        edits.append(Edit(first_line(region.start), first_line(region.start) - 1, tuple(lines)))
-    end = end_of(region, found)
-    edits.append(
-        Edit(end, end - 1, tuple(indent + line for line in waits(found, request, face, memory)))
-    )
-    if source.is_fixed:
-        edits = [Edit(one.first, one.last, in_fixed_form(one.lines)) for one in edits]
-    how = "planned once, and " if loop else ""
-    note = noted(wish, f"{how}waited for before line {end}", region.why)
-    span = (min(first_line(region.start), first), end)
-    return Change(wish, edits, note, span, (first_line(found.function), last_line(found.function)))
+        edits += [Edit(first, last, ()), Edit(start, start - 1, tuple(lines))]
+    end, indent = end_of(region, found), indent_of(source, first)
+    edits.append(Edit(end, end - 1, indented(indent, own.waited_for())))
+    how = f"{'planned once, and ' if loop else ''}waited for before line {end}"
+    note = noted(wish, how, region.why, not_planned, not_carried)
+    made = Change(wish, edits, note, (min(start, first), end), function_lines(found))
+    made.is_planned, made.is_earlier = loop is not None, start < first
+    made.is_late = region.is_late
+    return made
 
 
-def carried_change(found: Found, wish: Wish, one: carry.Carried, request: str) -> Change:
-    source = found.source
+def carried_change(found: Found, wish: Wish, one: carry.Carried, own: Request) -> Change:
+    source, until = found.source, first_line(one.until)
     check_lines(source, found.statement, one.until)
-    lines = own_lines(found, started(found, wish, request))
-    edits = carry.edits_around(found, one, request, waits(found, request, None, []))
+    edits = declared(found, wish, own)
+    lines = own_lines(found, started(found, wish, own))
+    wait = own.waited_for(may_be_null=True)
+    edits += around(source, one.loop, [own.made_null()], wait)
+    edits.append(Edit(until, until - 1, indented(indent_of(source, until), wait)))
     edits.append(Edit(first_line(found.statement), last_line(found.statement), tuple(lines)))
-    where = f"waited for in the next round of its loop, before line {first_line(one.until)}"
+    note = noted(wish, f"waited for in the next round of its loop, before line {until}", one.why)
     span = first_line(one.loop), last_line(one.loop)
-    return Change(wish, edits, noted(wish, where, one.why), span, span)
+    return Change(wish, edits, note, span, function_lines(found), is_late=one.is_late)
 
 
-def noted(wish: Wish, how: str, why: str) -> str:
-    return f"{wish.call} {wish.where} is {how}" + (f", since {why}" if why else "")
+def around(source: Source, loop: Node, before: list[str], behind: list[str]) -> list[Edit]:
+    """Lines in front of a loop and behind it."""
+    first, last = first_line(loop), last_line(loop)
+    indent = indent_of(source, first)
+    return [
+        Edit(first, first - 1, indented(indent, before)),
+        Edit(last + 1, last, indented(indent, behind)),
+    ]
+
+
+def noted(wish: Wish, how: str, why: str, not_planned: str = "", not_carried: str = "") -> str:
+    said = f"{wish.call} {wish.where} is {how}" + (f", since {why}" if why else "")
+    if not_carried:
+        said += f"; the wait does not go to the next round, since {not_carried}"
+    return said + (f"; it is not planned, since {not_planned}" if not_planned else "")
 
 
 def own_lines(found: Found, lines: list[str]) -> list[str]:
-    """Returns the lines with the text behind the call, such as a comment, at their end."""
+    """Indented, with what stands behind the call, such as a comment."""
     source, last = found.source, last_line(found.statement)
+    indent = indent_of(source, first_line(found.statement))
     if len({first_line(one) for one in found.following} & {last}) or closes(source, found, last):
         raise Refusal(f"line {last} has several statements")
     rest = source.line(last)[end_column(found.statement, source) :]
-    return [*lines[:-1], lines[-1] + rest]
+    lines = [*lines[:-1], lines[-1] + rest]
+    return [indent + line for line in lines]
 
 
 def end_column(statement: Node, source: Source) -> int:
