@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -12,6 +13,7 @@ import pytest
 from advise_runs import FEW_ROUNDS, LEAST_ROUNDS, MOST_ROUNDS, made, sites
 
 from weft.advise import analysis, store, stretches, verify
+from weft.advise.patch import diff, promise, wish
 from weft.advise.sites import FREE, WITH_CHANGE
 from weft.system import mpi_libraries
 
@@ -74,6 +76,31 @@ def test_calls_belong_together_whatever_the_order_of_communicators_and_starts(
     assert made == {(f"MPI_{name}",) * 2: 6 for name in names}
     replayed = stretches.calls_of(stored, analysis.analyse(stored).sites)
     assert Counter(call.site.call for call in replayed) == {f"MPI_{name}": 6 for name in names}
+
+
+def test_what_a_patch_makes_is_replayed(mpi, program, advise, tmp_path, monkeypatch):
+    """Here the call is planned."""
+    pytest.importorskip("tree_sitter_c")
+    shutil.copy(SOURCES / "patch" / "live.c", tmp_path)
+    app = program(mpi, tmp_path / "live.c")
+    done = advise(mpi, [app], "--overhead", "50%", "--no-sample")
+    assert done.returncode == 0, done.stderr
+    stored = store.read(tmp_path / "weft-advise.sqlite")
+    advice = analysis.analyse(stored)
+    [site] = advice.sites
+    own = wish.wish_of(site, [site], str(app))
+    own.plan = "MPI_Allreduce_init"
+    [made] = diff.make([own]).changes
+    assert made.is_planned
+    for name, value in mpi.environment().items():
+        monkeypatch.setenv(name, value)
+    command = [str(word) for word in [*mpi.launcher(2), app]]
+    found = promise.replayed(command, mpi.name, stored, advice, [made], 0.0)
+    assert len(found.changed) == len(found.with_weft) == 2 and min(found.changed) > 0
+    own.call = "MPI_Alltoallw"
+    site.call = own.call
+    with pytest.raises(promise.NotReplayed, match="MPI_Alltoallw is not among the calls"):
+        promise.replayed(command, mpi.name, stored, advice, [made], 0.0)
 
 
 def test_verify_in_the_lab(weft, environment, tmp_path, permitted_lab):

@@ -16,9 +16,12 @@ import pytest
 from typer.testing import CliRunner
 
 from weft import cli
-from weft.advise import store
-from weft.advise.patch import answers, proof, trees
+from weft.advise import analysis, store
+from weft.advise.patch import answers, diff, promise, proof, trees, wish
 from weft.advise.patch.diff import Patch
+from weft.advise.patch.wish import Place
+from weft.advise.stretches import Changed
+from weft.measurements.result import Statistic
 from weft.system import mpi_libraries
 from weft.trying.rounds import Run
 
@@ -242,16 +245,47 @@ def test_the_first_sentence_says_whether_to_keep_it(tmp_path, seconds, keep, beg
 
 
 @pytest.mark.parametrize(
-    ("seconds", "most", "beside"),
-    [((3.0, 4.0, 2.5), 1.5, ""), ((3.0, 2.0, 2.2), 2.0, " as unchanged with Weft")],
+    ("with_weft", "waiting", "interval", "beside"),
+    [
+        ([1.2] * 5, [], (1.25, 1.6), ""),  # by Weft alone it is slower
+        ([0.8] * 5, [], (1.0, 1.28), " as unchanged with Weft"),
+        ([1.2] * 5, [0.9] * 5, (1.11, 1.6), ""),  # a wait stands before the measured first use
+    ],
 )
-def test_the_promise_is_set_beside_the_faster_unchanged_program(tmp_path, seconds, most, beside):
-    """The report promises a third of the recorded run, which was made without Weft."""
-    own = proof.Proof(trees.Copies(tmp_path, tmp_path, {}), Patch(), [], "", runs(*seconds), print)
-    own.share = 1 / 3
-    own.printed = {name: [answers.lines(b"sum 1")] for name in (proof.UNCHANGED, proof.CHANGED)}
-    assert own.promised == pytest.approx(most)
-    assert f"times as fast{beside} (" in own.by_time().sentence
+def test_the_promise_is_beside_the_faster_unchanged_program(with_weft, waiting, interval, beside):
+    changed = [0.7, 0.75, 0.625, 0.8, 0.7]
+    made = promise.Promise(with_weft, changed, waiting)
+    own = made.times_as_fast
+    assert (own.low, own.high) == pytest.approx(interval, abs=0.005)
+    assert f"{own.high:.2f} times as fast{beside} (5 rounds)" in proof.promised_before(made)
+    for gain, is_kept in ((1.0, own.low <= 1), (1.3, own.high >= 1.3), (2.0, False)):
+        assert made.is_kept(Statistic(gain, gain, gain, 5)) is is_kept
+
+
+def test_a_promise_is_of_the_whole_run():
+    """Half of it lies between the first collective and the last."""
+    library = {(0, 0): 100.0, (1, 0): 300.0}
+    auto = {(0, 0): 80.0, (0, 1): 60.0, (1, 0): 300.0, (1, 1): 240.0}
+    assert promise.of_round(library, auto, 1, 0.5) == pytest.approx([0.975, 0.875])
+    del auto[1, 1]  # the job was ended
+    assert promise.of_round(library, auto, 1, 0.5) is None
+
+
+def test_a_promise_replays_what_the_patch_makes(recorded):
+    """The wait that the source has before the first use is replayed at both ends."""
+    pytest.importorskip("tree_sitter_c")
+    root, found = recorded
+    advice = analysis.analyse(found)
+    [own] = wish.wishes_of(advice, found)
+    own.plan = "MPI_Allreduce_init"
+    [made] = diff.make([own]).changes
+    assert promise.forms_of([made], advice) == [[Changed(advice.sites[0], False, True, True)]]
+    text = (root / "app.c").read_text().replace("busy(MS);", "busy(MS);\n    total[0] += 1;")
+    (root / "app.c").write_text(text)
+    os.utime(root / "app.c", (1e9, 1e9))
+    own.uses = [Place(one.file, one.line + 1) for one in own.uses]
+    [made] = diff.make([own]).changes
+    assert [one[0].late for one in promise.forms_of([made], advice)] == [True, False]
 
 
 CALL = "MPI_Allreduce(part, total, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);"
@@ -318,25 +352,78 @@ def generated(root: Path, found: store.Stored) -> None:
     os.utime(root / "app.c", (1e9, 1e9))
 
 
-@pytest.mark.parametrize(
-    ("how", "sentence"),
-    [
-        (no_debug_information, "MPI_Allreduce in main is left as it is: it has no line"),
-        (another_line, "the line has changed since the program ran"),
-        (newer_source, "the file is newer than app"),
-        (generated, "app.c is generated from another file"),
-        (None, "false ended with 1 without a change"),
-    ],
-)
+def no_source(root: Path, found: store.Stored) -> None:
+    (root / "app.c").unlink()
+
+
+BAD_SOURCES = [
+    (no_debug_information, "MPI_Allreduce in main is left as it is: it has no line"),
+    (another_line, "the line is another one than when the program ran"),
+    (newer_source, "the file is newer than app"),
+    (generated, "app.c is generated from another file"),
+    (no_source, "app.c cannot be read (No such file or directory)"),
+]
+
+
+@pytest.mark.parametrize(("how", "sentence"), BAD_SOURCES)
 def test_bad_input_is_one_sentence(recorded, how, sentence):
     pytest.importorskip("tree_sitter_c")
     root, found = recorded
-    if how:
-        how(root, found)
+    how(root, found)
     before = contents(root)
     assert sentence in refused("--apply", "--build", "false", "--", "./app")
     assert contents(root) == before
     assert [path.name for path in root.parent.iterdir()] == ["program"]
+
+
+@pytest.mark.parametrize(("how", "sentence"), BAD_SOURCES)
+def test_no_patch_is_written_of_bad_input(recorded, how, sentence):
+    pytest.importorskip("tree_sitter_c")
+    root, found = recorded
+    how(root, found)
+    before = contents(root)
+    page = str(root.parent / "page.html")
+    words = ["advise", "--from", "a", "--out", page, "--patch", "app.diff"]
+    done = CliRunner().invoke(cli.app, words)
+    assert done.exit_code == 2, (done.output, done.exception)
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith("weft advise: app.diff is not written: ") and sentence in said
+    assert contents(root) == before
+
+
+@pytest.mark.parametrize(
+    ("build", "sentence"),
+    [
+        ("false", "false ended with 1 without a change"),
+        ("grep -q MPI_Iallreduce app.c && exit 3 || true", "ended with 3 with the patch"),
+        ("echo >>../changed/app.c", "the patch no longer applies"),
+    ],
+)
+def test_a_build_that_does_not_fit_is_one_sentence(recorded, build, sentence):
+    """It fails, without the patch or with it, or writes the source itself."""
+    pytest.importorskip("tree_sitter_c")
+    root, _ = recorded
+    before = contents(root)
+    assert sentence in refused("--apply", "--build", build, "--", "./app")
+    assert contents(root) == before
+    assert [path.name for path in root.parent.iterdir()] == ["program"]
+
+
+def test_a_tree_that_cannot_be_written_is_one_sentence(recorded, monkeypatch):
+    pytest.importorskip("tree_sitter_c")
+    root, _ = recorded
+    make = Path.mkdir
+
+    def refuse(self, *words, **options):
+        if self.name.endswith(".weft-advise"):
+            raise PermissionError(13, "Permission denied", str(self))
+        make(self, *words, **options)
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    before = contents(root)
+    said = refused("--apply", "--build", "make", "--", "./app")
+    assert "program.weft-advise, where the program would be built, cannot be made" in said
+    assert contents(root) == before
 
 
 @pytest.mark.parametrize(
@@ -401,7 +488,8 @@ def test_a_program_in_the_lab(permitted_lab, weft, environment, tmp_path):
     assert git(root, "worktree", "list").count("\n") == 1
     document = json.loads((root / "change.json").read_text())
     kept = document["headline"]["keep"] is not False
-    assert document["schema"] == "weft-advise-change/1"
+    assert document["schema"] == "weft-advise-change/2"
+    assert document["promised"]["low"] <= document["promised"]["high"]
     assert bool(branches(root)) is kept
     if kept:
         assert "MPI_Allreduce_init" in git(root, "show", "weft-advise:app.c")

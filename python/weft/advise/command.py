@@ -22,11 +22,10 @@ FILES = "What is written"
 LATER = "From a record, without a program"
 TRIED = "A change that is tried"
 ELSEWHERE = "On another machine"
-SAMPLE_S = 20.0  # time limit in seconds for replays at the end of the run
-TRIALS = 12  # greatest number of rounds that run the program once without and once with the change
-# A program that could not be started has one of these exit statuses. A message has already said
-# why.
-NOT_STARTED = (126, 127)
+SAMPLE_S = 20.0  # for some replays at the end
+TRIALS = 12  # rounds of the program without and with a change, at most
+OF_PROMISE = 0.45  # of the time for a change is for replays; the rest is for the programs
+NOT_STARTED = (126, 127)  # statuses of what could not be started, which has been said
 
 
 def refuse(message: object) -> typer.Exit:
@@ -260,9 +259,9 @@ def advise(
         raise typer.Exit(status)
     advice = load(from_record or record)
     if apply and status == 0:
-        made = patch_of(advice, from_record or record, patch)
-        share = made.gain_us / advice.elapsed_us
-        prove(made, list(command or ()), build, budget_s, json_file, share)
+        stored = from_record or record
+        made = patch_of(advice, stored, patch)
+        prove(made, Tried(list(command or ()), mpi, build, budget_s), advice, stored, json_file)
         raise typer.Exit(0)
     present(advice, Files(json_file, page or PAGE, trace, None if from_record else record))
     if patch:
@@ -319,23 +318,38 @@ def patch_of(advice: "Advice", record: Path, target: Optional[Path]) -> "Patch":
     return made
 
 
+class Tried(NamedTuple):
+    """How the program is run and built, and how long this may take."""
+
+    command: list[str]
+    mpi: str
+    build: str
+    budget_s: float
+
+
 def prove(
-    made: "Patch",
-    command: list[str],
-    build: str,
-    budget_s: float,
-    json_file: Optional[Path],
-    share: float,
+    made: "Patch", how: Tried, advice: "Advice", record: Path, json_file: Optional[Path]
 ) -> None:
-    from weft.advise.patch import proof
+    from weft.advise import store
+    from weft.advise.patch import promise, proof
     from weft.terminal import messages
 
     def tell(text: str) -> None:
         messages.say("weft advise", text)
 
+    def promised() -> "Optional[promise.Promise]":
+        tell("replaying the recorded calls as they were and as the patch makes them")
+        try:
+            stored = store.read(record)
+            budget_s = how.budget_s * OF_PROMISE
+            return promise.replayed(how.command, how.mpi, stored, advice, made.changes, budget_s)
+        except promise.NotReplayed as why:
+            tell(f"no gain is promised: {why}")
+            return None
+
     try:
-        trial = proof.new_trial(budget_s, TRIALS)
-        found = proof.prove(made, command, build, trial, tell, share)
+        trial = proof.new_trial(how.budget_s * (1 - OF_PROMISE), TRIALS)
+        found = proof.prove(made, how.command, how.build, trial, tell, promised)
     except proof.Unproven as why:
         raise refuse(f"nothing is changed: {why}") from None
     proof.show_verdict(found)

@@ -21,11 +21,9 @@ class Patch:
     root: Path = field(default_factory=Path)  # folder in which it applies
     made: list[str] = field(default_factory=list)  # sentences about the changes that were made
     left: list[str] = field(default_factory=list)
-    # This is the text of each file before and after the change.
-    files: dict[Path, tuple[str, str]] = field(default_factory=dict)
-    # These are programs and libraries that are compiled from the files.
-    modules: set[Path] = field(default_factory=set)
-    gain_us: float = 0  # upper bound of the gain of all changes
+    files: dict[Path, tuple[str, str]] = field(default_factory=dict)  # before and after
+    modules: set[Path] = field(default_factory=set)  # the programs and libraries that they are of
+    changes: list[write.Change] = field(default_factory=list)  # as `made`
 
 
 def check_current(wish: Wish, source: languages.Source, path: Path) -> None:
@@ -114,7 +112,7 @@ def make(wishes: list[Wish]) -> Patch:
             changes[path].append(made)
             patch.made.append(f"{made.note}.")
             patch.modules |= {Path(wish.module)} if wish.module else set()
-            patch.gain_us += wish.gain_us
+            patch.changes.append(made)
         except Refusal as why:
             left[str(why)].append(wish)
             remarks[path] += remark.before(source, wish, str(why))

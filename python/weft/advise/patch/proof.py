@@ -19,6 +19,7 @@ from typing import Any, Optional
 
 from weft.advise.patch import answers
 from weft.advise.patch.diff import Patch
+from weft.advise.patch.promise import Promise
 from weft.advise.patch.trees import TreeError, Trees, beside
 from weft.data import stored
 from weft.measurements import statistics
@@ -26,7 +27,7 @@ from weft.measurements.result import Statistic
 from weft.measurements.statistics import FASTER, SAME, SLOWER
 from weft.trying import rounds, show
 
-SCHEMA = "weft-advise-change/1"
+SCHEMA = "weft-advise-change/2"
 UNCHANGED, CHANGED = "unchanged, without Weft", "changed"
 WAYS = {UNCHANGED: ["--engine", "native"], "unchanged": [], CHANGED: []}
 SUBJECT = "Collectives run behind computation"
@@ -84,22 +85,15 @@ class Proof:
     printed: dict[str, list[answers.Lines]] = field(default_factory=dict)
     verdict: Verdict = field(default_factory=lambda: Verdict("", None))
     running: str = UNCHANGED
-    where: str = ""  # where the change is kept
-    share: float = 0  # share of the run time recorded without Weft that the report promised to save
+    where: str = ""  # the change is kept
+    promise: Optional[Promise] = None  # None: no call could be replayed
 
     @property
-    def promised(self) -> Optional[float]:
-        """Returns the highest speedup over the faster unchanged program that the report leaves
-        possible; None if nothing was measured or promised.
-
-        Weft without a change may already gain what the change would have gained."""
-        if not self.share or not self.trial.rounds:
+    def is_promise_kept(self) -> Optional[bool]:
+        """None: nothing was promised, or nothing measured."""
+        if not self.promise or not self.trial.rounds:
             return None
-        before, base = (
-            median(self.trial.seconds(w)) for w in (self.trial.ways[0], self.trial.fastest)
-        )
-        after = base - self.share * before
-        return base / after if after > 0 else None
+        return self.promise.is_kept(self.trial.gain(self.trial.changed))
 
     def tree(self, name: str) -> Path:
         return self.trees.changed if name == CHANGED else self.trees.unchanged
@@ -275,7 +269,8 @@ class Proof:
             "program": self.command,
             "build": self.build,
             "verdict": self.verdict.sentence,
-            "promised_at_most": self.promised,
+            "promised": self.promise and self.promise.to_json(),
+            "promise_kept": self.is_promise_kept,
             "changes": self.patch.made,
             "left": self.patch.left,
             "output": found
@@ -311,6 +306,13 @@ def printed_alike(found: answers.Comparison) -> str:
     return "prints the same"
 
 
+def promised_before(promise: Promise) -> str:
+    own = promise.times_as_fast
+    beside = " as unchanged with Weft" if promise.is_beside_weft else ""
+    how = f"{own.low:.2f} to {own.high:.2f} times as fast{beside} ({own.n} rounds)"
+    return f"Replays of its recorded calls promised {how}."
+
+
 def new_trial(budget_s: float, most: int) -> Trial:
     return Trial(
         [rounds.Way(options, label=name) for name, options in WAYS.items()], most, budget_s
@@ -343,16 +345,17 @@ def prove(
     build: str,
     trial: Trial,
     tell: Callable[[str], None],
-    share: float = 0,
+    promised: Callable[[], Optional[Promise]] = lambda: None,
 ) -> Proof:
-    """Returns the finished proof. Raises Unproven, with the reason, if there is no verdict; then no
-    tree is left behind."""
+    """Unproven says why there is no verdict; then nothing is left of the trees. promised: is called
+    once both programs are built."""
     root = root_of(patch)
     check(patch, command, root, build)
     try:
         with beside(root, patch.files) as trees:
-            proof = Proof(trees, patch, command, build, trial, tell, share=share)
+            proof = Proof(trees, patch, command, build, trial, tell)
             proof.build_both()
+            proof.promise = promised()
             proof.measure()
             if proof.verdict.keep is not False:
                 proof.where = trees.keep("\n\n".join([SUBJECT, *patch.made]))
@@ -365,11 +368,9 @@ def show_verdict(proof: Proof) -> None:
     from rich.console import Console
 
     console = Console()
-    promised = proof.promised
-    most = (
-        f"By overlap the report promised at most {promised:.2f} times as fast." if promised else ""
-    )
-    lines = [proof.verdict.sentence, most, *proof.patch.made, *proof.patch.left, proof.where]
+    lines = [proof.verdict.sentence, *proof.patch.made, *proof.patch.left, proof.where]
+    if proof.promise:
+        lines.insert(1, promised_before(proof.promise))
     for line in filter(None, lines):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     if proof.trial.rounds:

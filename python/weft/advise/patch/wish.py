@@ -49,10 +49,7 @@ class Wish:
     function: str = ""  # function that contains the call
     # Place where other ranks make the same call; "" if they make it at this line, too.
     elsewhere: str = ""
-    gain_us: float = 0  # greatest gain in us of one rank over the run
-    # This is the persistent form, such as MPI_Allreduce_init, if each call has the same arguments;
-    # otherwise an empty string.
-    plan: str = ""
+    plan: str = ""  # MPI_Allreduce_init, where each call has the same arguments
 
     @property
     def place(self) -> str:
@@ -138,7 +135,6 @@ def wish_of(site: Site, alike: list[Site], module: str) -> Wish:
         source=site.source,
         module=module,
         function=frame.name,
-        gain_us=sum(one.gain_high_us or 0.0 for one in alike),
     )
 
 

@@ -1,0 +1,126 @@
+"""The gain that a patch promises: recorded calls are replayed as they were, with Weft and without,
+and as the patch makes them, with Weft. These are the three programs that `weft advise --apply`
+compares, so a plan, another algorithm and the node's memory count as they do there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, Optional
+
+from weft.advise import verify
+from weft.advise.analysis import Advice
+from weft.advise.patch.write import Change
+from weft.advise.store import Stored
+from weft.advise.stretches import Changed, Form, calls_of, evenly, is_known, stretches_of
+from weft.advise.verify import NotReplayed, Pace, Times
+from weft.measurements import statistics
+from weft.measurements.result import Statistic
+
+ROUNDS, STRETCHES = 9, 3
+
+
+@dataclass
+class Promise:
+    """Both unchanged programs and the changed one, by the recorded run's time, round by round."""
+
+    with_weft: list[float]
+    changed: list[float]  # each wait stands where the record has the first use
+    # The same where waits that the source has earlier stand right behind their calls; the truth
+    # lies between. Empty: there are none.
+    waiting: list[float]
+
+    @property
+    def is_beside_weft(self) -> bool:
+        """Whether Weft shortens the unchanged program."""
+        return median(self.with_weft) < 1
+
+    @property
+    def base(self) -> list[float]:
+        """Returns the times of the faster unchanged program."""
+        return self.with_weft if self.is_beside_weft else [1.0] * len(self.with_weft)
+
+    def gain(self, times: list[float]) -> Statistic:
+        return statistics.of([one / own for one, own in zip(self.base, times)])
+
+    @property
+    def times_as_fast(self) -> Statistic:
+        most = self.gain(self.changed)
+        least = self.gain(self.waiting) if self.waiting else most
+        middle = (least.median + most.median) / 2
+        return Statistic(middle, min(least.low, most.low), max(least.high, most.high), most.n)
+
+    def is_kept(self, gain: Statistic) -> bool:
+        """Whether the interval of a measured gain overlaps the promised one."""
+        own = self.times_as_fast
+        return gain.low <= own.high and gain.high >= own.low
+
+    def to_json(self) -> dict[str, Any]:
+        own = self.times_as_fast
+        return {
+            **{"low": own.low, "median": own.median, "high": own.high, "rounds": own.n},
+            "beside": "unchanged with Weft" if self.is_beside_weft else "without Weft",
+        }
+
+
+def forms_of(changes: Iterable[Change], advice: Advice) -> list[Form]:
+    """The form of the patch; and one in which the waits that stand before the measured first use
+    follow their calls at once, if there are such."""
+    late: list[Changed] = []
+    soon: list[Changed] = []
+    for one in changes:
+        wish = one.wish
+        for site in advice.sites:
+            frame = site.frames[0]
+            if (frame.file, frame.line, site.call) == (wish.file, wish.line, wish.call):
+                late.append(Changed(site, one.is_earlier, one.is_planned))
+                soon.append(Changed(site, one.is_earlier, one.is_planned, one.is_late))
+    return [late] if late == soon else [late, soon]
+
+
+def share_of_calls(stored: Stored, advice: Advice) -> float:
+    """Returns the part of the run between its first collective and its last one."""
+    calls = calls_of(stored, advice.sites)
+    first = min(call.first_ns for call in calls)
+    last = max(row["left_ns"] for call in calls for row in call.rows.values())
+    return min(1.0, (last - first) / 1e3 / advice.elapsed_us)
+
+
+def of_round(library: Times, auto: Times, forms: int, share: float) -> Optional[list[float]]:
+    """Returns the times of the whole run in each form with Weft, by that without; None: a job was
+    ended early."""
+    stretches = [number for number, _ in library]
+    wanted = [(number, form) for number in stretches for form in range(1 + forms)]
+    if not stretches or not auto.keys() >= set(wanted):
+        return None
+    was = sum(library.values())
+    sums = [sum(auto[number, form] for number in stretches) for form in range(1 + forms)]
+    return [1 + share * (own / was - 1) for own in sums]
+
+
+def replayed(
+    command: list[str],
+    mpi: str,
+    stored: Stored,
+    advice: Advice,
+    changes: list[Change],
+    budget_s: float,
+) -> Promise:
+    """NotReplayed says why nothing can be promised."""
+    forms = forms_of(changes, advice)
+    sites = [one.site for one in forms[0]]
+    if unknown := [site.call for site in sites if not is_known(site)]:
+        raise NotReplayed(f"{unknown[0]} is not among the calls that can be replayed")
+    stretches = evenly(stretches_of(stored, advice.sites, sites), STRETCHES)
+    if not any(one.calls_at(site) for one in stretches for site in sites):
+        raise NotReplayed("no changed call has what it needs")
+    share, found = share_of_calls(stored, advice), []
+    for times in verify.rounds(command, mpi, stored, stretches, forms, Pace(budget_s, ROUNDS)):
+        if one := of_round(*times, len(forms), share):
+            found.append(one)
+    if not found:
+        raise NotReplayed("no replay came to its end")
+    with_weft, changed, *waiting = map(list, zip(*found))
+    return Promise(with_weft, changed, waiting[0] if waiting else [])
