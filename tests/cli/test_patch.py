@@ -167,6 +167,40 @@ def test_a_record_tells_where_other_ranks_make_a_call(places):
     assert found == expected
 
 
+@pytest.mark.parametrize(("name", "is_planned"), [("loop.c", True), ("lagged.c", False)])
+def test_a_count_of_a_header_is_constant(tmp_path, name, is_planned):
+    """A call whose result is used in the next round is carried there, and not planned."""
+    for file in ("work.h", name):
+        shutil.copy(PROGRAMS / "gain" / file, tmp_path)
+    lines = (tmp_path / name).read_text().splitlines()
+    [line] = (number for number, text in enumerate(lines, 1) if "MPI_Allreduce" in text)
+    use = next(number for number, text in enumerate(lines, 1) if "used(total)" in text)
+    own = Wish("MPI_Allreduce", str(tmp_path / name), line, "c", plan="MPI_Allreduce_init")
+    own.uses = [Place(own.file, use)]
+    [made] = diff.make([own]).changes
+    assert made.is_planned is is_planned
+    assert ("in the next round of its loop" in made.note) is not is_planned
+    assert made.is_late
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "language", "after"),
+    [("transpose.cpp", "MPI_Alltoall", "c++", 2), ("lagged.c", "MPI_Allreduce", "c", -2)],
+)
+def test_a_use_in_a_function_that_was_inlined(tmp_path, name, call, language, after):
+    """The binary names the function around it, and the line is in the header. A use in front of the
+    call is one in the next round."""
+    for file in ("work.h", name):
+        shutil.copy(PROGRAMS / "gain" / file, tmp_path)
+    texts = {one.name: one.read_text().splitlines() for one in tmp_path.iterdir()}
+    [line] = (n for n, text in enumerate(texts[name], 1) if call in text)
+    [touch] = (n for n, text in enumerate(texts["work.h"], 1) if "sum += total[i]" in text)
+    own = Wish(call, str(tmp_path / name), line, language)
+    own.uses = [Place(str(tmp_path / "work.h"), touch, "main")]
+    [made] = diff.make([own]).changes
+    assert f"before line {line + after}" in made.note
+
+
 CPP = {
     "vectors": "",
     "reference": "names result",

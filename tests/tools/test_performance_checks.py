@@ -38,6 +38,7 @@ from weft.advise import analysis, sites
 from weft.advise.record import AFTER, CALL, IN_FLIGHT, WAIT
 from weft.bench.settings import SettingsError, lab_words
 from weft.measurements import statistics
+from weft.measurements.result import Statistic
 from weft.system import installation, mpi_libraries
 
 pytestmark = pytest.mark.long  # few changes affect this tool of the repository
@@ -201,7 +202,7 @@ def made_up(monkeypatch):
     one = predictions.Beside("a kernel", "time_us", [predicted], [2.0])
     monkeypatch.setattr(predictions, "beside", lambda *case: [one])
     monkeypatch.setattr(advisor, "is_right", lambda *case: True)
-    kept = patches.Kept(1.0, 1.3, 1.1, 1.2, 1.25, True)
+    kept = patches.Kept("loop.c", Statistic(1.2, 1.1, 1.3, 6), Statistic(1.3, 1.2, 1.4, 9), True)
     monkeypatch.setattr(patches, "applied", lambda *case: kept)
     monkeypatch.setattr(windows, "programs", lambda at: [("C", ["planted"])])
     found = windows.Found("C", "heap", 2, 2000, [3.0])

@@ -1,87 +1,136 @@
-"""Compares the gain of a patch by `weft advise --apply` with the promise of the report."""
+"""The gain of patches of `weft advise --apply`, beside what replays of the record promised."""
 
 from __future__ import annotations
 
 import json
-import math
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import fortran_binding
+
+from weft.measurements.result import Statistic
 from weft.system import installation
 
 from .check import Figure
 from .jobs import WEFT, At, JobFailed, median
 
-SOURCE = installation.ROOT / "tests/cli/programs/patch/live.c"
-# Jobs take 1 to 2 s. Each entry has the number of steps, and the milliseconds of computation beside
-# a sum.
-SIZES = ((120, 3), (80, 10), (150, 1))
-ROUNDS = 2
-BUDGET = "60s"
-NOTHING = "no call is worth a change"
+SOURCES = installation.ROOT / "tests/cli/programs/patch/gain"
+# Loops and a method, results of the round before, a derived type, and communicators that were split
+# off. Each runs for about 0.7 s.
+PROGRAMS = (
+    *("loop.c", "lagged.c", "column.c", "group.cpp", "transpose.cpp"),
+    *("loop.f90", "lagged.f90", "loop.py", "lagged.py"),
+)
+SIZES = {"STEPS": 70, "N": 40000, "MS": 4}
+BUDGET, SHORT_BUDGET = "52s", "20s"
+NOTHING = "nothing is changed: "
 
 
 @dataclass(frozen=True)
 class Kept:
-    """The promised and the measured speedup, over the faster unchanged program, without Weft or
-    with it. The promise ranges from the time of the program without Weft to the gain in the
-    report."""
+    """All figures are beside the faster unchanged program, without Weft or with it."""
 
-    least: float
-    promised: float
-    low: float
-    median: float
-    high: float
-    keep: bool | None  # verdict of the command; None if it is undecided
+    program: str
+    promised: Statistic
+    measured: Statistic
+    keep: bool | None  # the command's verdict; None: nobody can tell
 
     @property
     def is_within(self) -> bool:
-        return self.low <= self.promised and self.high >= self.least
+        """The measured interval overlaps the promised one."""
+        one, own = self.measured, self.promised
+        return one.low <= own.high and one.high >= own.low
+
+    @property
+    def is_known(self) -> bool:
+        """Both have rounds enough for an interval."""
+        return self.promised.is_certain and self.measured.is_certain
+
+    @property
+    def where(self) -> str:
+        if not self.is_known:
+            return "too few rounds to tell"
+        if self.promised.low <= self.measured.median <= self.promised.high:
+            return "inside"
+        return "inside within the spread" if self.is_within else "outside"
 
     def __str__(self) -> str:
-        measured = f"{self.median:.2f} [{self.low:.2f}, {self.high:.2f}]"
-        return f"{measured} of {self.least:.2f} to {self.promised:.2f}"
+        one, own = self.measured, self.promised
+        promised = f"{own.low:.2f} to {own.high:.2f} ({own.n})"
+        measured = f"{one.median:.2f} [{one.low:.2f}, {one.high:.2f}] ({one.n})"
+        return f"{self.program:14} {promised:20} {measured:24} {self.where}"
 
 
-def applied(at: At, steps: int, ms: int) -> Kept | None:
-    """Returns the result of a patch; None if the report finds no call worth a change."""
-    folder = at.directory / f"{steps}-{ms}"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    shutil.copy(SOURCE, folder / "app.c")
+def compiler(at: At, program: str) -> list[str]:
+    """Returns the words that compile a program in its folder; none for Python."""
+    if program.endswith(".py"):
+        return []
     prefix = at.library.prefix
-    flags = f"-g -O1 -DSTEPS={steps} -DMS={ms} -Wl,-rpath,{prefix / 'lib'}"
-    build = f"{prefix / 'bin/mpicc'} {flags} app.c -o app"
-    here = ("env", "-C", folder)
-    at.command(*here, *build.split())
-    options = ("--apply", "--build", build, "--time-budget", BUDGET, "--json", "change.json")
+    sizes = [f"-D{name}={value}" for name, value in SIZES.items()]
+    options = ["-g", "-O1", *sizes, "-o", "app", f"-Wl,-rpath,{prefix / 'lib'}"]
+    if program.endswith(".f90"):
+        return [
+            *fortran_binding.compiler(at.library, at.directory / "binding"),
+            "work.f90",
+            program,
+            *options,
+        ]
+    wrapper = "mpicxx" if program.endswith(".cpp") else "mpicc"
+    return [str(prefix / "bin" / wrapper), program, *options]
+
+
+def applied(at: At, program: str) -> Kept | None:
+    """None: no call is worth a change, or can be changed, or none can be replayed."""
+    folder = at.directory / program
+    shutil.copytree(SOURCES, folder)
+    command = ["./app"]
+    if build := compiler(at, program):
+        at.command("env", "-C", folder, *build)
+    else:
+        sizes = map(str, SIZES.values())
+        command = ["env", f"MPI4PY_LIBMPI={at.library.library}", sys.executable, program, *sizes]
+    budget = SHORT_BUDGET if at.short else BUDGET
+    options = ["--apply", "--time-budget", budget, "--json", "change.json"]
+    options += ["--build", " ".join(build)] if build else []
     words = [WEFT, "advise", "--mpi", at.mpi, "--no-sample", *options, "--"]
     try:
-        at.command(*here, *words, *at.launcher(at.where), "./app")
+        at.command("env", "-C", folder, *words, *at.launcher(at.where), *command)
     except JobFailed as why:
         if NOTHING in str(why):
             return None
         raise
     found = json.loads((folder / "change.json").read_text())
-    ways = found["ways"]
-    at.keep(steps=steps, ms=ms, load=os.getloadavg()[0], change=found)
-    if not ways:
+    at.keep(program=program, load=os.getloadavg()[0], change=found)
+    if not found["ways"] or not found["promised"]:
         return None
-    alone, base = median(ways[0]["seconds"]), min(median(one["seconds"]) for one in ways[:-1])
-    gain = (ways[-1]["times_as_fast"][end] for end in ("low", "median", "high"))
-    promised = found["promised_at_most"] or math.inf
-    return Kept(base / alone, promised, *gain, found["headline"]["keep"])
+    promised, gain = found["promised"], found["ways"][-1]["times_as_fast"]
+    return Kept(program, statistic(promised), statistic(gain), found["headline"]["keep"])
+
+
+def statistic(row: dict) -> Statistic:
+    return Statistic(row["median"], row["low"], row["high"], row["rounds"])
 
 
 def promises(at: At) -> Iterator[Figure]:
-    found = [applied(at, *one) for one in SIZES for _ in range(at.few_or(ROUNDS))]
-    told = [one for one in found if one is not None]
-    note = f"times as fast: {', '.join(map(str, told))}; load {os.getloadavg()[0]:.1f}"
+    print(
+        f"{at}: times as fast (rounds)\n{'program':14} {'promised':20} {'measured':24}", flush=True
+    )
+    told = []
+    for program in PROGRAMS:
+        one = applied(at, program)
+        print(one or f"{program:14} nothing is promised", flush=True)
+        told += [one] if one and one.is_known else []
+    note = f"of {len(told)} programs of {len(PROGRAMS)}; load {os.getloadavg()[0]:.1f}"
     share = sum(one.is_within for one in told) / len(told) if told else None
     yield Figure("measured within the promise", share, note=note)
-    # The command refuses each patch that loses, and removes everything of it.
-    lost = [one for one in told if one.high < 1]
+    medians = sum(one.where == "inside" for one in told) / len(told) if told else None
+    yield Figure("median within the promise", medians)
+    widths = [one.promised.high / one.promised.low - 1 for one in told]
+    yield Figure("width of the promise", median(widths) if widths else None)
+    # The command says so of each patch that loses, and leaves nothing of it.
+    lost = [one for one in told if one.measured.high < 1]
     kept = sum(one.keep is True for one in lost)
     yield Figure("patches kept that lose", float(kept), note=f"{len(lost)} lose")
