@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 
 #include "advise/findings.h"
@@ -102,9 +101,7 @@ class Held {
 // the table at its first call from there. Returns 0, an unused entry, if the table is full.
 std::uint32_t shared_line(CallId id, const Caller& caller) {
   static auto& known = *new std::unordered_map<std::uint64_t, std::uint32_t>;
-  const std::uint64_t place =
-      caller.where[0] ? std::hash<std::string_view>{}(caller.where) : caller.address;
-  const auto [found, is_new] = known.try_emplace(place * kMix + static_cast<std::uint64_t>(id), 0);
+  const auto [found, is_new] = known.try_emplace(key_of_line(id, caller), 0);
   if (!is_new) return found->second;
   const std::uint32_t number = 1 + shared->places.fetch_add(1);
   if (number >= kPlaces) return 0;

@@ -270,8 +270,9 @@ const Written& place_in(const Python& p, void* code, int line, std::uint32_t wal
 }
 
 // Adds the Python functions on the stack to the caller, from the innermost outwards until one
-// belongs to no library, as class Way does. Every frame but the first is an owned reference.
-void add_python_frames(const Python& p, Caller& caller) {
+// belongs to no library, as class Way does; only the innermost one if not `all`. Every frame but
+// the first is an owned reference.
+void add_python_frames(const Python& p, Caller& caller, bool all) {
   constexpr int kOwn = 4, kMost = 24;
   static_assert(kMost < kWritten);
   static constinit thread_local std::uint32_t walk = 0;
@@ -292,21 +293,21 @@ void add_python_frames(const Python& p, Caller& caller) {
       caller.way = (caller.way ^ reinterpret_cast<std::uintptr_t>(here.code)) * 131 +
                    static_cast<std::uint64_t>(here.line);
     own += here.own;
-    void* const back = more && own < kOwn ? p.GetBack(frame) : nullptr;
+    void* const back = all && more && own < kOwn ? p.GetBack(frame) : nullptr;
     if (frames > 0) p.Release(frame);
     frame = back;
   }
   if (frame) p.Release(frame);
 }
 
-Caller python_caller(std::uintptr_t address) {
+Caller python_caller(std::uintptr_t address, bool all) {
   Caller caller{.address = address, .binding = Binding::python};
   const Python& p = python();
   if (!p.ready || !p.IsInitialized()) return caller;  // mpi4py finalises MPI after the interpreter
   if (!written) written = static_cast<Written*>(std::calloc(kWritten, sizeof(Written)));
   if (!written) return caller;
   const int state = p.GILState_Ensure();
-  add_python_frames(p, caller);
+  add_python_frames(p, caller, all);
   p.GILState_Release(state);
   return caller;
 }
@@ -332,10 +333,17 @@ std::uintptr_t caller_address(Called called) {
 Caller find_caller(Called called) {
   const auto address = reinterpret_cast<std::uintptr_t>(called.address);
   const Binding binding = binding_at(address);
-  if (binding == Binding::python) return python_caller(address);
+  if (binding == Binding::python) return python_caller(address, true);
   Caller found = way_to(called, true);
   found.binding = binding;
   return found;
+}
+
+Caller find_line(Called called) {
+  Caller found;
+  found.address = caller_address(called);
+  if (found.address) return found;
+  return python_caller(reinterpret_cast<std::uintptr_t>(called.address), false);
 }
 
 }  // namespace weft::advise

@@ -40,6 +40,9 @@ struct Called {
 // Returns the first caller outside language bindings; for an interpreted program, the line that the
 // interpreter runs.
 Caller find_caller(Called called);
+// Returns the line of find_caller() only: its address and, in an interpreted program, `where`. It
+// does not look for the callers of that function.
+Caller find_line(Called called);
 // Returns the address of find_caller() without asking an interpreter, whose lock may block; 0 if
 // only the interpreter knows the caller.
 std::uintptr_t caller_address(Called called);

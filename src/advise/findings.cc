@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <set>
 #include <string>
+#include <string_view>
 
 namespace weft::advise {
 
@@ -50,6 +51,14 @@ Line line_of(CallId call, const Caller& caller) {
   line.where = caller.where;
   line.call = call_name(call);
   return line;
+}
+
+std::uint64_t key_of_line(CallId call, const Caller& caller) {
+  const std::uint64_t place =
+      caller.where[0] ? std::hash<std::string_view>{}(caller.where) : caller.address;
+  std::uint64_t key = (place + static_cast<std::uint64_t>(call)) * UINT64_C(0x9e3779b97f4a7c15);
+  key ^= key >> 32;
+  return key | UINT64_C(1) << 63;
 }
 
 void tell(const char* rule, int rank, const Line& start, const Line& other, const char* detail) {

@@ -30,6 +30,8 @@ int finding_rank();
 
 Line line_of(const Place& place);
 Line line_of(CallId call, const Caller& caller);
+// Returns a number by which a call on one line of the program is known; it is never 0.
+std::uint64_t key_of_line(CallId call, const Caller& caller);
 
 // Writes a finding, unless the same one was written before. `rule` is its kind, and `rank` is the
 // rank to which `start` belongs. `other` is the offending access or the other rank's call.

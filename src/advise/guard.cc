@@ -137,8 +137,8 @@ bool opened_in_mpi() {
 
 }  // namespace
 
-void guards_begin(double overhead) {
-  if (overhead > 0) keep_an_event();
+void guards_begin(double overhead, bool intervals) {
+  if (overhead > 0 && intervals) keep_an_event();
   begin_budget(overhead);
   if (overhead <= 0) return;
   before_a_thread_leaves = [] { release_all_guards(Unknown::threads); };
@@ -146,7 +146,7 @@ void guards_begin(double overhead) {
   off = known ? Unknown::none : Unknown::not_supported;
   // MPI_Init is counted here, since this thread entered it before it was registered.
   enter_mpi();
-  if (known) measure_cost();
+  if (known && intervals) measure_cost();
 }
 
 Unknown guards_off() {

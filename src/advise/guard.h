@@ -20,8 +20,9 @@
 namespace weft::advise {
 
 // Prepares this process for guards. Must be called once, in MPI_Init. overhead: the share of the
-// run time that guards may take; 0: none are set.
-void guards_begin(double overhead);
+// run time that guards may take; 0: none are set. intervals: whether intervals are measured, which
+// needs breakpoints and the cost of an observation.
+void guards_begin(double overhead, bool intervals);
 // Returns the reason why no guards are set in this process; Unknown::none if they are set.
 Unknown guards_off();
 

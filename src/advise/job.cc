@@ -338,7 +338,8 @@ void hand_over_records() {
 // for such a callback.
 void end_record() {
   if (!job_running()) return;
-  if (checking) check_ends();
+  const bool checked = checking;
+  if (checked) check_ends();
   running.store(false, std::memory_order_release);
   release_all_guards(Unknown::never_touched);
   some_are_lost = continues && !all_are_left(own);
@@ -350,7 +351,7 @@ void end_record() {
   header.threads = threads_that_compute(now_ns() - header.began_ns);
   header.windows_off = static_cast<std::uint32_t>(guards_off());
   header.guarding_ns = guarding_ns();
-  header.copy_bytes_per_ms = copied_per_ms();
+  if (!checked) header.copy_bytes_per_ms = copied_per_ms();
   header.finalized = 1;
   recorder.keep_arrivals(of_all_ranks(kArrivals));
   hand_over_records();
@@ -490,8 +491,6 @@ void job_begins() {
   count_nodes(header);
   compare_clocks(header);
   const char* const overhead = std::getenv(kOverheadVariable);
-  guards_begin((overhead ? std::atof(overhead) : 5) / 100);
-  for (const MPI_Comm comm : {handles.comm_world, handles.comm_self}) communicator(comm);
   check_begins(std::getenv(kDirectoryVariable), rank, ranks);
   header.began_ns = header.ended_ns = now_ns();
   ends_in_callback = call_in_finalize(end_within);
@@ -504,3 +503,5 @@ void job_ends() {
 }
 
 }  // namespace weft::advise
+  guards_begin((overhead ? std::atof(overhead) : 5) / 100, !checking);
+  for (const MPI_Comm comm : {handles.comm_world, handles.comm_self}) communicator(comm);

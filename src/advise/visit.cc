@@ -161,7 +161,7 @@ void Visit::compare(const Call& call) {
   // Communicators made from sessions are not compared, since their members are unknown, so two may
   // look alike.
   if (call.comm == handles.comm_null || is_of_session(call.comm)) return;
-  const Caller caller = find_caller(called_);
+  const Caller caller = find_line(called_);
   const std::lock_guard held(recorder.lock());
   compare_with_ranks(call, id_, id_ == call.form ? Way::started : Way::blocking,
                      communicator(call.comm), caller);
@@ -180,7 +180,7 @@ void Visit::collective(const Call& call) {
 }
 
 int Visit::blocking(const Call& call, int code) {
-  if (!records_ || !job_running() || code != MPI_SUCCESS) return code;
+  if (!records_ || checking || !job_running() || code != MPI_SUCCESS) return code;
   left_ns_ = now_ns();
   const Caller caller = find_caller(called_);
   const std::lock_guard held(recorder.lock());
@@ -209,10 +209,33 @@ void Visit::check(MPI_Request request, const InFlight& memory, std::uint64_t com
   enters_ = true;
   got_on();
   check_started(number_of(request), memory, comm, id_, caller);
+  note_request(request, nullptr, 0, {});
+}
+
+// Checks the non-blocking collective that has been started. It is not recorded.
+void Visit::check_operation(const Call& call, MPI_Request request) {
+  const Caller caller = find_line(called_);
+  const std::lock_guard held(recorder.lock());
+  check(request, in_flight(call, communicator(call.comm)), number_of(call.comm), caller);
+}
+
+// Checks the persistent requests that have been started. They are not recorded.
+void Visit::check_planned(std::int64_t count, const MPI_Request* requests) {
+  const Caller caller = find_line(called_);
+  const std::lock_guard held(recorder.lock());
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Planned* const planned = find_planned(requests[i]);
+    if (planned && !planned->in_parts)
+      check(requests[i], planned->in_flight, planned->comm, caller);
+  }
 }
 
 int Visit::started(const Call* call, MPI_Request* request, int code) {
   if (!records_ || !job_running() || code != MPI_SUCCESS) return code;
+  if (checking) {
+    if (call) check_operation(*call, *request);
+    return code;
+  }
   if (timed_) left_ns_ = now_ns();
   Caller caller;
   if (call) caller = find_caller(called_);
@@ -228,7 +251,6 @@ int Visit::started(const Call* call, MPI_Request* request, int code) {
     ++comm.sequence;
     if (!comm.inter) recorder.arrival(comm, *site, began_ns_, left_ns_, call->root);
     if (unwritten_) add_before(*site, *unwritten_, began_ns_);
-    if (checking) check(*request, in_flight(*call, comm), number_of(call->comm), caller);
     if (is_wanted(*site)) {
       sample = to_be_watched(*call, comm);
       sample.call = site->calls;
@@ -243,13 +265,16 @@ int Visit::started(const Call* call, MPI_Request* request, int code) {
 int Visit::started_message(std::int64_t count, MPI_Datatype type, MPI_Comm comm,
                            const MPI_Request* request, int code) {
   if (!records_ || !job_running() || code != MPI_SUCCESS) return code;
+  if (checking) {
+    const Caller caller = find_line(called_);
+    const std::lock_guard held(recorder.lock());
+    check(*request, memory_, number_of(comm), caller);
+    return code;
+  }
   if (timed_) left_ns_ = now_ns();
   const std::uint64_t bytes = bytes_of(count, type);
-  Caller caller;
-  if (checking) caller = find_caller(called_);
   const std::lock_guard held(recorder.lock());
   note_message(*request, bytes, called_.address);
-  if (checking) check(*request, memory_, number_of(comm), caller);
   this->count(left_ns_);
   operation_begins();
   return code;
@@ -326,9 +351,11 @@ void Visit::freed(const MPI_Request* request) {
 
 int Visit::activated(std::int64_t count, const MPI_Request* requests, int code) {
   if (!records_ || !job_running() || code != MPI_SUCCESS) return code;
+  if (checking) {
+    check_planned(count, requests);
+    return code;
+  }
   if (timed_) left_ns_ = now_ns();
-  Caller caller;
-  if (checking) caller = find_caller(called_);
   const std::lock_guard held(recorder.lock());
   for (std::int64_t i = 0; i < count; ++i) {
     Planned* const planned = find_planned(requests[i]);
@@ -345,8 +372,6 @@ int Visit::activated(std::int64_t count, const MPI_Request* requests, int code) 
         sample.call = site->calls;
       }
     }
-    if (checking && planned && !planned->in_parts)
-      check(requests[i], planned->in_flight, planned->comm, caller);
     if (planned && !site)
       note_message(requests[i], planned->bytes, called_.address);
     else
@@ -466,7 +491,7 @@ int Visit::made(MPI_Comm parent, const MPI_Comm* comm, bool duplicate, int code)
 void Visit::forgets(MPI_Comm comm) {
   if (!records_) return;
   Caller caller;
-  if (checking) caller = find_caller(called_);
+  if (checking) caller = find_line(called_);
   const std::lock_guard held(recorder.lock());
   if (checking) check_communicator_ends(number_of(comm), id_, caller);
   forget_communicator(comm);

@@ -47,8 +47,8 @@ class Visit {
       : before_(bits_at_begin(called.frame_end)),
         records_(!(before_ & kInside) && recorder.recording() &&
                  !(profiling && from_library(called.address))),
-        watching_(records_ && guards_exist()),
-        timed_(records_ && is_timed(id, waits)),
+        watching_(records_ && !checking && guards_exist()),
+        timed_(records_ && !checking && is_timed(id, waits)),
         enters_(!(before_ & kInside) && !(waits == Waits::never && nobody_looks())),
         id_(id),
         called_(called),
@@ -150,6 +150,8 @@ class Visit {
   struct Completed;
   struct Results;
   void check(MPI_Request request, const InFlight& memory, std::uint64_t comm, const Caller& caller);
+  void check_operation(const Call& call, MPI_Request request);
+  void check_planned(std::int64_t count, const MPI_Request* requests);
   void compare(const Call& call);
   void note_messages(Completed& completed);
   void watch_results(const Results& results);

@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <cstdio>
-#include <cstring>
 #include <string>
 
 #include "advise/findings.h"
@@ -16,8 +15,17 @@
 namespace weft::advise {
 namespace {
 
-// The rank's state in the file that it shares with `weft check`. python/weft/check/waits.py reads
-// this layout.
+constexpr int kShown = 64;  // number of calls of the program whose lines are kept
+
+// A call of the program. python/weft/check/waits.py reads this layout and that of Waits.
+struct Shown {
+  std::uint64_t offset;
+  char call[40];
+  char file[256];
+  char where[kWhere];
+};
+
+// The rank's state in the file that it shares with `weft check`.
 struct Waits {
   std::uint32_t rank, ranks;
   std::atomic<std::uint64_t> calls;  // number of calls begun or ended, without unsuccessful tests
@@ -26,26 +34,26 @@ struct Waits {
   std::atomic<std::int64_t> began_ns;
   std::atomic<std::int64_t> polled_ns;  // time of the last unsuccessful test; 0: the call waits
   std::atomic<std::uint64_t> polls;     // unsuccessful tests in a row
-  std::uint64_t offset;
-  char call[40];
-  char file[256];
-  char where[kWhere];
+  std::uint64_t which;                  // index in `lines` of the call that the rank is in
+  Shown lines[kShown];
 };
 Waits* waits = nullptr;
 std::atomic<bool> taken{false};
-std::uintptr_t shown = 0;  // address of the published call; 0: none
 
+// Publishes the call. Its line is written only if another call has used its entry meanwhile.
 void show(CallId call, Called called) {
-  const Caller caller = find_caller(called);
-  if (caller.address == shown && std::strcmp(waits->call, call_name(call)) == 0 &&
-      std::strcmp(waits->where, caller.where) == 0)
-    return;
-  shown = caller.address;
+  static constinit std::uint64_t keys[kShown] = {};
+  const Caller caller = find_line(called);
+  const std::uint64_t key = key_of_line(call, caller), place = key % kShown;
+  waits->which = place;
+  if (keys[place] == key) return;
+  keys[place] = key;
+  Shown& shown = waits->lines[place];
   const Line line = line_of(call, caller);
-  waits->offset = line.place.offset;
-  std::snprintf(waits->call, sizeof waits->call, "%s", line.call);
-  std::snprintf(waits->file, sizeof waits->file, "%s", line.place.file);
-  std::snprintf(waits->where, sizeof waits->where, "%s", line.where);
+  shown.offset = line.place.offset;
+  std::snprintf(shown.call, sizeof shown.call, "%s", line.call);
+  std::snprintf(shown.file, sizeof shown.file, "%s", line.place.file);
+  std::snprintf(shown.where, sizeof shown.where, "%s", line.where);
 }
 
 }  // namespace

@@ -19,6 +19,18 @@ LATEST_TEST_S = 1.0
 NS = 1e9
 
 
+SHOWN = 64  # calls whose lines a rank keeps
+
+
+class Shown(Structure):
+    _fields_ = (
+        ("offset", c_uint64),
+        ("call", c_char * 40),
+        ("file", c_char * 256),
+        ("where", c_char * WHERE),
+    )
+
+
 class Waits(Structure):
     _fields_ = (
         ("rank", c_uint32),
@@ -30,10 +42,8 @@ class Waits(Structure):
         ("began_ns", c_int64),
         ("polled_ns", c_int64),  # time of the last unsuccessful test; 0 if the call blocks
         ("polls", c_uint64),
-        ("offset", c_uint64),
-        ("call", c_char * 40),
-        ("file", c_char * 256),
-        ("where", c_char * WHERE),
+        ("which", c_uint64),  # the call that the rank is in, of `lines`
+        ("lines", Shown * SHOWN),
     )
 
     def stands_for(self, now_ns: int) -> float:
@@ -80,5 +90,6 @@ class Watchdog:
 
 
 def finding(one: Waits) -> Finding:
-    place = Place(text(one.file), one.offset, text(one.where))
-    return Finding("hang", one.call.decode(), place, Place())
+    line = one.lines[one.which % SHOWN]
+    place = Place(text(line.file), line.offset, text(line.where))
+    return Finding("hang", line.call.decode(), place, Place())
