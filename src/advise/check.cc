@@ -134,11 +134,14 @@ void tell_overlaps(Flight& flight) {
     flight.overlaps = other.overlaps = true;
     return tell(kOverlap, flight, start_of(other));
   }
+bool is_affordable(const Bytes& bytes) {
+  return bytes.count && guard_affordable(bytes.count, kept_for_slice_ns());
+}
+
 }
 
 void guard_side(int number, const Bytes& side, bool read_only) {
-  if (side.count && guard_affordable(side.count))
-    guard_flight(number + 1, side.begin, side.count, read_only);
+  if (is_affordable(side)) guard_flight(number + 1, side.begin, side.count, read_only);
 }
 
 bool is_below(const Bytes& bytes, Called called) {
@@ -207,7 +210,7 @@ void check_started(std::uint64_t request, const InFlight& memory, std::uint64_t 
   std::snprintf(flight.where, sizeof flight.where, "%s", caller.where);
   tell_overlaps(flight);
   const Bytes& read = memory.read;
-  if (read.count && guard_affordable(read.count) && !meet(read, memory.written)) {
+  if (is_affordable(read) && !meet(read, memory.written)) {
     flight.sum = sum_of(read);
     flight.summed = true;
   }

@@ -153,12 +153,12 @@ Unknown guards_off() {
   return off;
 }
 
-bool guard_affordable(std::size_t bytes) {
+bool guard_affordable(std::size_t bytes, std::int64_t kept_ns) {
   // Ns to set a guard, and ns for each of its pages.
   constexpr std::int64_t kSetting = 60'000, kPerPage = 400;
   const auto cost = kSetting + static_cast<std::int64_t>(bytes / kPage) * kPerPage;
   const std::int64_t head = bytes < 1 << 20 ? kHead : 0;
-  if (spent_ns.load(std::memory_order_relaxed) + cost > allowed_ns() + head) {
+  if (spent_ns.load(std::memory_order_relaxed) + cost > allowed_ns() + head - kept_ns) {
     save_for(cost);
     return false;
   }

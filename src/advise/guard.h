@@ -45,8 +45,8 @@ void end_flight(int flight);
 // Says that the program's only thread has been inside MPI since `began_ns`. Send buffers are closed
 // as of that time when the call returns.
 void nothing_written_since(std::int64_t began_ns);
-// Returns whether the budget allows another guard of `bytes` bytes.
-bool guard_affordable(std::size_t bytes);
+// Returns whether the budget allows another guard of `bytes` bytes, and leaves `kept_ns` of it.
+bool guard_affordable(std::size_t bytes, std::int64_t kept_ns = 0);
 // Returns whether the budget is unlimited.
 bool guard_always();
 // Records an interval before the call that started at `when_ns`.

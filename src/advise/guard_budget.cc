@@ -54,6 +54,15 @@ void saved_enough() {
   wanted_ns.store(0, std::memory_order_relaxed);
 }
 
+// Outside a slice only that is spent which has been saved beyond what accrues between two slices.
+// So a program with few calls spends its budget on any of them.
+std::int64_t kept_for_slice_ns() {
+  constexpr std::int64_t kPeriod = 64'000'000, kSlice = 8'000'000;  // ns
+  const std::int64_t now = now_ns();
+  if (budget >= 1 || now % kPeriod < kSlice || now - began_ns < kPeriod) return 0;
+  return static_cast<std::int64_t>(budget * kPeriod);
+}
+
 // Returns the time that guards may have taken so far. It is a share of the elapsed time or, if
 // other processes use the core too, of this process's CPU time. The time taken to record calls is
 // subtracted first. Each rank spends only half of the budget unless that is unlimited: ranks that

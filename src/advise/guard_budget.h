@@ -26,9 +26,14 @@ extern std::atomic<std::int64_t> spent_ns;
 void begin_budget(double part);
 double budget_part();
 std::int64_t allowed_ns();
-// Announces a cost that exceeds the present budget and must be spent at once. Nothing else is spent
+// Announces a cost that exceeds the present budget and must be spent at once, so that enough is
+// saved for it.
 void save_for(std::int64_t cost_ns);
 void saved_enough();
+// Returns the ns of the budget that must be kept at present. It is 0 in a slice of time that is the
+// same on all ranks of a node. Ranks that wait for each other thus spend their budgets at the same
+// time, and their delays do not add up.
+std::int64_t kept_for_slice_ns();
 // Returns the CPU time of this thread or process; `whose` is CLOCK_THREAD_CPUTIME_ID or a similar
 // clock.
 std::int64_t processor_ns(clockid_t whose);
