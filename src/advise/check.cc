@@ -14,8 +14,6 @@
 #include "advise/threads.h"
 #include "advise/variables.h"
 #include "advise/waits.h"
-#include "library/generated/library_calls.h"
-#include "library/handles.h"
 
 namespace weft::advise {
 
@@ -134,10 +132,10 @@ void tell_overlaps(Flight& flight) {
     flight.overlaps = other.overlaps = true;
     return tell(kOverlap, flight, start_of(other));
   }
-bool is_affordable(const Bytes& bytes) {
-  return bytes.count && guard_affordable(bytes.count, kept_for_slice_ns());
 }
 
+bool is_affordable(const Bytes& bytes) {
+  return bytes.count && guard_affordable(bytes.count, kept_for_slice_ns());
 }
 
 void guard_side(int number, const Bytes& side, bool read_only) {
@@ -163,25 +161,6 @@ void flight_touched(int number, std::uintptr_t begin, Instruction by) {
 }
 
 }  // namespace
-
-Bytes dense(const void* buffer, std::int64_t count, MPI_Datatype type) {
-  const Bytes span = elements(buffer, count, type);
-  int size = 0;
-  if (!span.count || library_calls.Type_size(type, &size) != MPI_SUCCESS) return {};
-  return span.count == static_cast<std::size_t>(count * size) ? span : Bytes{};
-}
-
-InFlight in_flight(const Call& call, const Communicator& comm) {
-  if (comm.inter || is_neighborhood(call.kind)) return {};
-  InFlight found{read_by_mpi(call, comm), received(call, comm), true};
-  const bool scatters =
-      call.kind == Kind::reduce_scatter || call.kind == Kind::reduce_scatter_block;
-  if (found.written.count && has_gaps(call, comm)) found.written = {};
-  if (found.read.count && (scatters || call.sendtypes || call.senddispls.is_array() ||
-                           !dense(found.read.begin, 1, call.sendtype).count))
-    found.read = {};
-  return found;
-}
 
 void check_begins(const char* directory, int rank, int ranks) {
   if (!std::getenv(kCheckVariable) || !directory) return;

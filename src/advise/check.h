@@ -12,11 +12,6 @@
 
 namespace weft::advise {
 
-// Returns the buffers that a collective reads and writes on this rank.
-InFlight in_flight(const Call& call, const Communicator& comm);
-// Returns the bytes of the elements; empty if there are gaps between them.
-Bytes dense(const void* buffer, std::int64_t count, MPI_Datatype type);
-
 void check_begins(const char* directory, int rank, int ranks);
 // Begins to watch the buffers of the operation that `call` has started. comm: the communicator's
 // handle as a number; 0 if it is not known.

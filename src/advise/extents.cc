@@ -56,9 +56,13 @@ Bytes blocks(const Side& side, int ranks, bool in_a_row = true) {
     for (int i = 0; i < ranks; ++i)
       add_elements(span, side.displacements.at(i), side.counts.at(i), side.types[i]);
   } else if (side.displacements.is_array()) {
-    const std::int64_t extent = extent_of(side.type);
-    for (int i = 0; i < ranks; ++i)
+    // The type may be MPI_DATATYPE_NULL if there are no elements.
+    std::int64_t extent = 0;
+    for (int i = 0; i < ranks; ++i) {
+      if (side.counts.at(i) <= 0) continue;
+      if (extent == 0) extent = extent_of(side.type);
       add_elements(span, side.displacements.at(i) * extent, side.counts.at(i), side.type);
+    }
   } else {
     std::int64_t count = side.counts.is_array() || !in_a_row ? 0 : side.counts.at(0) * ranks;
     for (int i = 0; side.counts.is_array() && i < ranks; ++i) count += side.counts.at(i);
@@ -116,6 +120,52 @@ Blocks received_blocks(const Call& call, bool is_root) {
   }
 }
 
+// Returns whether a side's blocks follow each other without gaps. A block without elements may be
+// anywhere.
+bool in_a_row(const Side& side, int blocks) {
+  if (side.types || !dense(side.buffer, 1, side.type).count) return false;
+  if (!side.displacements.is_array()) return true;
+  bool first = true;
+  std::int64_t next = 0;
+  for (int i = 0; i < blocks; ++i) {
+    if (side.counts.at(i) == 0) continue;
+    if (!first && side.displacements.at(i) != next) return false;
+    first = false;
+    next = side.displacements.at(i) + side.counts.at(i);
+  }
+  return true;
+}
+
+bool scatters(Kind kind) {
+  return kind == Kind::reduce_scatter || kind == Kind::reduce_scatter_block;
+}
+
+Side sending(const Call& call) {
+  // A reduce-scatter states the counts only on the receive side.
+  if (scatters(call.kind))
+    return {in_place(call.sendbuf) ? call.recvbuf : call.sendbuf, call.recvcounts, call.recvtype,
+            call.senddispls, nullptr};
+  return {call.sendbuf, call.sendcounts, call.sendtype, call.senddispls, call.sendtypes};
+}
+
+Side receiving(const Call& call) {
+  return {call.recvbuf, call.recvcounts, call.recvtype, call.recvdispls, call.recvtypes};
+}
+
+// Returns the bytes of these blocks of a side; empty if there are gaps between them.
+Bytes dense_blocks(const Side& side, int count) {
+  const Bytes all = blocks(side, count);
+  return all.count && in_a_row(side, count) ? all : Bytes{};
+}
+
+InFlight near_in_flight(const Call& call, const Communicator& comm) {
+  if (comm.sources < 0) return {};
+  const bool one = call.kind == Kind::neighbor_allgather || call.kind == Kind::neighbor_allgatherv;
+  return {.read = dense_blocks(sending(call), one ? 1 : comm.targets),
+          .written = dense_blocks(receiving(call), comm.sources),
+          .passed_on = true};
+}
+
 Bytes side_bytes(Blocks which, const Side& side, int ranks) {
   if (which == Blocks::unknown) return {static_cast<const char*>(side.buffer), SIZE_MAX};
   if (which == Blocks::none || in_place(side.buffer)) return {};
@@ -136,13 +186,8 @@ Bytes sent(const Call& call, const Communicator& comm) {
 
 Bytes read_by_mpi(const Call& call, const Communicator& comm) {
   if (comm.inter) return {static_cast<const char*>(call.sendbuf), SIZE_MAX};
-  // The counts are taken from the receive side, since a reduce-scatter states them only there.
-  if (call.kind == Kind::reduce_scatter || call.kind == Kind::reduce_scatter_block) {
-    const void* const buffer = in_place(call.sendbuf) ? call.recvbuf : call.sendbuf;
-    const Side all{buffer, call.recvcounts, call.recvtype, call.senddispls, nullptr};
-    return blocks(all, comm.size);
-  }
-  const Side side{call.sendbuf, call.sendcounts, call.sendtype, call.senddispls, call.sendtypes};
+  const Side side = sending(call);
+  if (scatters(call.kind)) return blocks(side, comm.size);
   return side_bytes(sent_blocks(call, comm.rank == call.root), side, comm.size);
 }
 
@@ -151,24 +196,27 @@ Bytes received(const Call& call, const Communicator& comm) {
   // Only this rank's block is received, although the call has a count for each rank.
   if (call.kind == Kind::reduce_scatter)
     return elements(call.recvbuf, call.recvcounts.at(comm.rank), call.recvtype);
-  const Side side{call.recvbuf, call.recvcounts, call.recvtype, call.recvdispls, call.recvtypes};
-  return side_bytes(received_blocks(call, comm.rank == call.root), side, comm.size);
+  return side_bytes(received_blocks(call, comm.rank == call.root), receiving(call), comm.size);
 }
 
 bool has_gaps(const Call& call, const Communicator& comm) {
-  if (call.recvtypes) return true;
+  return !in_a_row(receiving(call), comm.size);
+}
+
+Bytes dense(const void* buffer, std::int64_t count, MPI_Datatype type) {
+  const Bytes span = elements(buffer, count, type);
   int size = 0;
-  MPI_Aint low = 0, true_extent = 0;
-  library_calls.Type_size(call.recvtype, &size);
-  library_calls.Type_get_true_extent(call.recvtype, &low, &true_extent);
-  if (extent_of(call.recvtype) != size || true_extent != size) return true;
-  if (!call.recvdispls.is_array()) return false;
-  std::int64_t next = call.recvdispls.at(0);
-  for (int i = 0; i < comm.size; ++i) {
-    if (call.recvdispls.at(i) != next) return true;
-    next += call.recvcounts.at(i);
-  }
-  return false;
+  if (!span.count || library_calls.Type_size(type, &size) != MPI_SUCCESS) return {};
+  return span.count == static_cast<std::size_t>(count * size) ? span : Bytes{};
+}
+
+InFlight in_flight(const Call& call, const Communicator& comm) {
+  if (comm.inter) return {};
+  if (is_neighborhood(call.kind)) return near_in_flight(call, comm);
+  InFlight found{read_by_mpi(call, comm), received(call, comm), true};
+  if (found.written.count && has_gaps(call, comm)) found.written = {};
+  if (found.read.count && !in_a_row(sending(call), comm.size)) found.read = {};
+  return found;
 }
 
 std::uint64_t payload(const Call& call, const Communicator& comm) {

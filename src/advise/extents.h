@@ -32,6 +32,11 @@ Bytes received(const Call& call, const Communicator& comm);
 // Returns whether the received blocks have, or may have, other data between them. Must only be
 // called if received() is not empty.
 bool has_gaps(const Call& call, const Communicator& comm);
+// Returns the bytes of the elements; empty if there are gaps between them.
+Bytes dense(const void* buffer, std::int64_t count, MPI_Datatype type);
+// Returns the buffers that a collective reads and writes on this rank, neighbourhood collectives
+// included.
+InFlight in_flight(const Call& call, const Communicator& comm);
 // Returns roughly the bytes that this rank sends and receives; they determine the size class.
 std::uint64_t payload(const Call& call, const Communicator& comm);
 

@@ -405,6 +405,30 @@ void identify(Communicator& facts, std::uint64_t parent) {
   facts.identity = mixed(key + mixed(++made()[key])) & ~kWhichPlan;
 }
 
+// Returns whether a grid's border lies at this rank: then it has fewer neighbours than blocks.
+bool is_at_border(MPI_Comm comm, int dimensions) {
+  for (int i = 0; i < dimensions; ++i) {
+    int below = MPI_PROC_NULL, above = MPI_PROC_NULL;
+    library_calls.Cart_shift(comm, i, 1, &below, &above);
+    if (below == MPI_PROC_NULL || above == MPI_PROC_NULL) return true;
+  }
+  return false;
+}
+
+void count_neighbours(Communicator& facts, MPI_Comm comm) {
+  int topology = MPI_UNDEFINED, dimensions = 0, weighted = 0;
+  library_calls.Topo_test(comm, &topology);
+  if (topology == MPI_CART) {
+    library_calls.Cartdim_get(comm, &dimensions);
+    if (!is_at_border(comm, dimensions)) facts.sources = facts.targets = 2 * dimensions;
+  } else if (topology == MPI_GRAPH) {
+    library_calls.Graph_neighbors_count(comm, facts.rank, &facts.sources);
+    facts.targets = facts.sources;
+  } else if (topology == MPI_DIST_GRAPH) {
+    library_calls.Dist_graph_neighbors_count(comm, &facts.sources, &facts.targets, &weighted);
+  }
+}
+
 // Returns the facts about a communicator except its identity.
 Communicator facts_of(MPI_Comm comm) {
   Communicator facts;
@@ -413,6 +437,7 @@ Communicator facts_of(MPI_Comm comm) {
   library_calls.Comm_size(comm, &facts.size);
   library_calls.Comm_test_inter(comm, &inter);
   facts.inter = inter != 0;
+  if (!facts.inter) count_neighbours(facts, comm);
   facts.kind = comm == handles.comm_world ? 0 : comm == handles.comm_self ? 1 : 2;
   facts.members = 7;
   std::vector<std::uint64_t> hosts;
@@ -492,6 +517,8 @@ void job_begins() {
   compare_clocks(header);
   const char* const overhead = std::getenv(kOverheadVariable);
   check_begins(std::getenv(kDirectoryVariable), rank, ranks);
+  guards_begin((overhead ? std::atof(overhead) : 5) / 100, !checking);
+  for (const MPI_Comm comm : {handles.comm_world, handles.comm_self}) communicator(comm);
   header.began_ns = header.ended_ns = now_ns();
   ends_in_callback = call_in_finalize(end_within);
   running.store(true, std::memory_order_release);
@@ -503,5 +530,3 @@ void job_ends() {
 }
 
 }  // namespace weft::advise
-  guards_begin((overhead ? std::atof(overhead) : 5) / 100, !checking);
-  for (const MPI_Comm comm : {handles.comm_world, handles.comm_self}) communicator(comm);

@@ -22,6 +22,9 @@ struct Communicator {
   std::uint64_t members = 0;   // hash of its group's members
   int rank = 0, size = 0, nodes = 0, kind = 0;
   bool inter = false;
+  // Number of neighbours from which this rank receives and to which it sends; -1: there is no
+  // topology, or it has edges to MPI_PROC_NULL.
+  int sources = -1, targets = -1;
   std::uint32_t sequence = 0;  // collective calls so far
   std::uint32_t plans = 0;     // persistent collectives initialised so far
   // `weft check` uses these (agreement.h).

@@ -176,6 +176,48 @@ static void gathered_by_count(void) {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+static void sent_by_count(void) {
+  MPI_Request request;
+  MPI_Ialltoallv(in, halves, begins, MPI_DOUBLE, out, halves, begins, MPI_DOUBLE, MPI_COMM_WORLD,
+                 &request);
+  if (wrong) in[12] = 20;  // send-written MPI_Ialltoallv
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void sent_blocks(void) {
+  MPI_Request request;
+  MPI_Ireduce_scatter(in, out, halves, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+  if (wrong) in[13] = 21;  // send-written MPI_Ireduce_scatter
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static MPI_Comm beside_the_peer(void) {
+  MPI_Comm comm;
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &peer, MPI_UNWEIGHTED, 1, &peer, MPI_UNWEIGHTED,
+                                 MPI_INFO_NULL, 0, &comm);
+  return comm;
+}
+
+static void sent_to_neighbours(void) {
+  const int all = COUNT, begin = 0;
+  MPI_Request request;
+  MPI_Comm comm = beside_the_peer();
+  MPI_Ineighbor_alltoallv(in, &all, &begin, MPI_DOUBLE, out, &all, &begin, MPI_DOUBLE, comm,
+                          &request);
+  if (wrong) in[14] = 22;  // send-written MPI_Ineighbor_alltoallv
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Comm_free(&comm);
+}
+
+static void received_from_neighbours(void) {
+  MPI_Request request;
+  MPI_Comm comm = beside_the_peer();
+  MPI_Ineighbor_allgather(in, COUNT, MPI_DOUBLE, out, COUNT, MPI_DOUBLE, comm, &request);
+  if (wrong) out[15] = 23;  // receive-touched MPI_Ineighbor_allgather
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Comm_free(&comm);
+}
+
 static void persistent(void) {
   MPI_Request both[2];
   MPI_Recv_init(out, COUNT, MPI_DOUBLE, peer, 3, MPI_COMM_WORLD, &both[0]);
@@ -444,6 +486,10 @@ int main(int argc, char** argv) {
   reduced_blocks();
   all_to_all_by_count();
   gathered_by_count();
+  sent_by_count();
+  sent_blocks();
+  sent_to_neighbours();
+  received_from_neighbours();
   persistent();
   persistent_receive();
   persistent_collective();

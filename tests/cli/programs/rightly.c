@@ -127,6 +127,28 @@ static void received_while_computing(void) {
   MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
 }
 
+// What lies between the blocks is the program's.
+static void between_blocks(void) {
+  const int counts[2] = {COUNT / 4, COUNT / 4}, begins[2] = {0, COUNT / 2};
+  MPI_Request request;
+  MPI_Ialltoallv(in, counts, begins, MPI_DOUBLE, out, counts, begins, MPI_DOUBLE, MPI_COMM_WORLD,
+                 &request);
+  for (int i = COUNT / 4; i < COUNT / 2; ++i) in[i] = out[i] = i;
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+// At the border of a grid the blocks of missing neighbours are the program's.
+static void at_the_border(void) {
+  const int length = 2, ends = 0, block = COUNT / 2, mine = rank == 0 ? 0 : 1;
+  MPI_Request request;
+  MPI_Comm line;
+  MPI_Cart_create(MPI_COMM_WORLD, 1, &length, &ends, 0, &line);
+  MPI_Ineighbor_alltoall(in, block, MPI_DOUBLE, out, block, MPI_DOUBLE, line, &request);
+  for (int i = 0; i < block; ++i) in[mine * block + i] = out[mine * block + i] = i;
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Comm_free(&line);
+}
+
 int main(int argc, char** argv) {
   MPI_Comm comm;
   MPI_Init(&argc, &argv);
@@ -141,6 +163,8 @@ int main(int argc, char** argv) {
   MPI_Comm_free(&comm);
   with_nobody();
   received_while_computing();
+  between_blocks();
+  at_the_border();
   completed_in_a_callback(MPI_COMM_SELF);
   MPI_Finalize();
   return 0;
