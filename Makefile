@@ -160,6 +160,7 @@ generate: $(DEVELOP_STAMP)
 	@$(BIN)/python tools/generate_gpu.py
 	@$(BIN)/python tools/generate_performance.py
 	@$(BIN)/python tools/generate_scaling.py
+	@$(BIN)/python tools/generate_check.py
 	@$(MAKE) --no-print-directory build && $(BIN)/python tools/generate_reference.py
 
 docs: $(DOCS_STAMP)

@@ -12,7 +12,8 @@ import pytest
 from weft.system import installation
 
 TOOL = installation.ROOT / "tools" / "real-programs"
-WAYS = ("auto", "auto --blocking", "thread --blocking", "tcc --blocking", "advise")
+WITH_WEFT = ("auto", "auto --blocking", "thread --blocking", "tcc --blocking")
+WAYS = (*WITH_WEFT, "advise", "check")
 JOB_SECONDS = 90
 SECONDS = 600  # time limit of all jobs together
 
@@ -44,6 +45,11 @@ def test_its_numbers_are_the_same(runs, way):
     assert runs[way]["results"] == runs["alone"]["results"]
 
 
-@pytest.mark.parametrize("way", WAYS[:-1])
+@pytest.mark.parametrize("way", WITH_WEFT)
 def test_weft_took_part(runs, way):
     assert runs[way]["handled"] > 100
+
+
+def test_weft_check_finds_no_mistake(runs):
+    assert "no mistake was found in 2 ranks" in runs["check"]["said"]
+    assert runs["check"]["mistakes"] == []

@@ -8,7 +8,7 @@ import pytest
 
 from weft.system import installation
 
-WHAT = ("library", "wrappers", "advise_wrappers", "gpu", "performance", "scaling")
+WHAT = ("library", "wrappers", "advise_wrappers", "gpu", "performance", "scaling", "check")
 
 
 @pytest.mark.parametrize("what", WHAT)
