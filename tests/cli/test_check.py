@@ -104,16 +104,32 @@ def test_fortran(run, tmp_path):
     assert run(mpi, target, "right")[1]["findings"] == []
 
 
-@pytest.mark.skipif(
+needs_mpi4py = pytest.mark.skipif(
     not importlib.util.find_spec("mpi4py"),
     reason=f"needs mpi4py: {sys.executable} -m pip install mpi4py",
 )
+
+
+def in_python(mpi, program: str, *arguments: object) -> list[object]:
+    front = ["env", f"MPI4PY_LIBMPI={mpi.library}", sys.executable]
+    return [*front, SOURCES / program, *arguments]
+
+
+@needs_mpi4py
 def test_python(mpi, run):
-    words = ["env", f"MPI4PY_LIBMPI={mpi.library}", sys.executable, SOURCES / "planted.py"]
-    done, found = run(mpi, *words)
+    done, found = run(mpi, *in_python(mpi, "planted.py"))
     assert mistaken(found["findings"], "planted.py") == planted("planted.py"), done.stderr
-    # MPI is finalised after the interpreter.
-    done, found = run(mpi, *words, "right")
+    assert run(mpi, *in_python(mpi, "planted.py", "right"))[1]["findings"] == []
+
+
+@needs_mpi4py
+def test_mpi_is_finalised_when_the_interpreter_has_ended(mpi, run, program, tmp_path):
+    """The call comes from a library in mpi4py's folder, for which the interpreter knows the line
+    as long as it runs."""
+    library = tmp_path / "mpi4py" / "ends.so"
+    library.parent.mkdir()
+    shutil.copy(program(mpi, "late_end.c", "-shared", "-fPIC"), library)
+    done, found = run(mpi, *in_python(mpi, "late_end.py", library))
     assert (done.returncode, found["findings"]) == (0, []), done.stderr
 
 
