@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-// Returns the number with three digits, even if rounding would give a fourth.
+// Returns the number as text with exactly three digits: 9.996 becomes "10.0" rather than "10.00".
 std::string three_digits(double value) {
   char text[32];
   const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;

@@ -1,4 +1,4 @@
-// Formats times and amounts of data for people.
+// Formats times and amounts of data as text for people.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,11 @@
 
 namespace weft {
 
-// Returns for instance "5.74 ms": three digits and a suitable unit.
+// Returns the time as text with three digits and a suitable unit, for instance "5.74 ms".
 std::string time_words(double seconds);
 
-// Returns for instance "72.0 MiB"; values below 1 KiB have no decimals.
+// Returns the amount as text with a suitable unit, for instance "72.0 MiB". Values below 1 KiB have
+// no decimals.
 std::string data_words(std::int64_t bytes);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Implements the pool of temporary buffers. It keeps the few most recently returned buffers, and
-// reuses one of equal size.
+// Implements the pool of temporary buffers. The pool keeps up to kMostKept returned buffers, and
+// take() reuses one only if its size is equal.
 #include "base/buffer_pool.h"
 
 #include <cstdlib>
@@ -48,7 +48,8 @@ void BufferPool::give_back(std::byte* buffer, std::int64_t bytes) {
   }
 }
 
-// The pool is never destroyed: a progress thread may return a buffer while the process exits.
+// Returns the pool. The pool is never destroyed, because a progress thread may return a buffer
+// while the process exits.
 BufferPool& BufferPool::instance() {
   static auto* pool = new BufferPool;
   return *pool;

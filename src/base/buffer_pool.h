@@ -1,5 +1,5 @@
-// BufferPool: temporary buffers of schedules, kept for reuse. Memory fresh from the kernel costs a
-// page fault per 4 KiB, about as much as copying it.
+// BufferPool keeps temporary buffers of collectives for reuse. New memory from the kernel costs one
+// page fault per 4 KiB, which takes about as long as copying 4 KiB.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace weft {
 
 class BufferPool {
  public:
-  // Returns 64-byte aligned memory; nullptr for 0 bytes, or if no memory is available.
+  // Returns memory aligned to 64 bytes. Returns nullptr if `bytes` is 0 or no memory is available.
   std::byte* take(std::int64_t bytes);
   void give_back(std::byte* buffer, std::int64_t bytes);
 
@@ -22,12 +22,12 @@ class BufferPool {
   static constexpr std::size_t kMostKept = 8;
   static constexpr std::int64_t kMostKeptBytes = 64 << 20;
 
-  std::mutex mutex_;  // guards the members below
+  std::mutex mutex_;  // guards kept_ and kept_bytes_
   std::vector<std::pair<std::int64_t, std::byte*>> kept_;
   std::int64_t kept_bytes_ = 0;
 };
 
-// A buffer of the pool; it is returned when this object is destroyed.
+// Holds a buffer from the pool. The destructor returns the buffer to the pool.
 class TempBuffer {
  public:
   explicit TempBuffer(std::int64_t bytes)
@@ -40,7 +40,8 @@ class TempBuffer {
 
   std::byte* data() const { return data_; }
   bool there() const { return data_ || bytes_ == 0; }
-  // Keeps the buffer from being reused, since another thread or process may still write to it.
+  // Leaks the buffer instead of returning it to the pool. It must be called if another thread or
+  // process may still write to the buffer.
   void abandon() { data_ = nullptr; }
 
  private:

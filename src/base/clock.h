@@ -1,4 +1,5 @@
-// The clock of summary and trace: nanoseconds, monotonic, comparable between processes of a node.
+// Reads the clock for the summary and the trace. Its times are in nanoseconds, monotonic, and
+// comparable between processes of a node.
 #pragma once
 
 #include <time.h>
@@ -13,7 +14,7 @@ inline std::int64_t now_ns() {
   return t.tv_sec * INT64_C(1'000'000'000) + t.tv_nsec;
 }
 
-// Returns the processor's time counter, which takes fewer instructions than now_ns().
+// Returns the processor's time-stamp counter, which takes fewer instructions to read than now_ns().
 inline std::uint64_t now_ticks() {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();
@@ -26,8 +27,8 @@ inline std::uint64_t now_ticks() {
 #endif
 }
 
-// Returns approximately how many ticks 20 us are. The counters of x86 processors run at 2 to 4 GHz;
-// other processors report their frequency.
+// Returns roughly the number of now_ticks() in 20 us. On x86 the frequency of the counter is
+// assumed to be 2 to 4 GHz; other processors report it.
 inline std::uint64_t ticks_in_20us() {
 #if defined(__x86_64__)
   return 1 << 16;

@@ -1,5 +1,5 @@
-// Finds the file of a code address by the program headers, because dladdr() would also search all
-// symbols of the file.
+// Finds the file of a code address by the program headers. dladdr() is not used, because it would
+// also search all symbols of the file.
 #include "base/code_place.h"
 
 #include <link.h>

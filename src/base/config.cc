@@ -1,4 +1,4 @@
-// Parses the user's values into a Config. Every error message names the choices.
+// Parses the user's settings into a Config. Every error message lists the possible values.
 #include "base/config.h"
 
 #include <charconv>
@@ -164,8 +164,9 @@ Result<OneCopyUse> parse_one_copy(std::string_view text) {
   return unknown("one-copy", text, kOneCopyChoices);
 }
 
-// Returns an error if the settings do not allow reproducible reductions. The order of operands is
-// known only in Weft's own schedules, which must therefore carry out all reductions.
+// Checks the settings together if reproducible reductions are requested, and returns an error if
+// they conflict. The order of operands is known only in Weft's own schedules, which must therefore
+// carry out all reductions.
 Result<bool> Config::settle_reproducible() {
   if (!reproducible) return true;
   const bool by_rounds = engine == Engine::function || has_progress_thread(engine);
@@ -222,7 +223,7 @@ Result<bool> parse_windows(std::string_view text) {
   return unknown("windows", text, kWindowsChoices);
 }
 
-// Variable XDG_CACHE_HOME: the user's cache directory, whose file weft/plans keeps measured plans.
+// Returns the file weft/plans in the user's cache directory ($XDG_CACHE_HOME or $HOME/.cache).
 std::string default_plan_cache() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   if (cache && *cache == '/') return std::string(cache) + "/weft/plans";
@@ -230,7 +231,8 @@ std::string default_plan_cache() {
   return home && *home == '/' ? std::string(home) + "/.cache/weft/plans" : "";
 }
 
-// Variable WEFT_LAPS: how many rounds are built at a time if a collective has one per rank (128).
+// Reads all variables. WEFT_LAPS is meant for tests: it is the number of rounds that are built at a
+// time for a collective with one round per rank.
 Result<Config> Config::from(const std::function<const char*(const char* name)>& value_of) {
   Config config;
   config.plan_cache_file = default_plan_cache();

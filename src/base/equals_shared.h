@@ -1,5 +1,5 @@
-// EqualsShared: stores equal immutable objects once while they are in use. It saves memory, since
-// many communicators of a program have the same ranks.
+// EqualsShared stores equal immutable objects only once while they are in use. This saves memory,
+// since many communicators of a program have the same group of ranks.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,8 @@ namespace weft {
 template <class T>
 class EqualsShared {
  public:
-  // Returns the stored object equal to `made`, or stores `made`. Thread-safe.
+  // Returns the stored object that equals `made`; if there is none, stores and returns `made`.
+  // Thread-safe.
   std::shared_ptr<const T> get(T made) {
     const std::lock_guard lock(mutex_);
     std::erase_if(in_use_, [](const auto& one) { return one.expired(); });

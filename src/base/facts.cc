@@ -7,8 +7,8 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kNothing = "not known";  // value shown for a rank whose version of Weft
-                                                    // lacks the fact
+// The value that is printed for a rank whose version of Weft does not have the fact.
+constexpr std::string_view kNothing = "not known";
 
 std::string_view take_until(std::string_view& text, char end) {
   const auto at = std::min(text.find(end), text.size());
@@ -23,7 +23,8 @@ const Fact* find(const Facts& facts, const std::string& name) {
   return found == facts.end() ? nullptr : &*found;
 }
 
-// Returns for instance "rank 0", "ranks 1 to 3 and 7" or "ranks 0, 2, 4 and others".
+// Returns the ranks as words, for instance "rank 0", "ranks 1 to 3 and 7" or "ranks 0, 2, 4 and
+// others".
 std::string ranks_words(const std::vector<int>& ranks) {
   constexpr std::size_t kMostRuns = 4;
   std::vector<std::string> runs;
@@ -47,8 +48,8 @@ std::string ranks_words(const std::vector<int>& ranks) {
   return words;
 }
 
-// Describes the values of a fact and the ranks that have them, in the order of the first rank with
-// each value.
+// Describes one fact: each of its values, followed by the ranks that have it. The values are in the
+// order of the lowest rank that has each.
 std::string difference(const std::string& name, const std::vector<Facts>& of_ranks) {
   std::vector<std::pair<std::string, std::vector<int>>> ranks_with;
   bool alike = true;
@@ -73,7 +74,7 @@ std::string difference(const std::string& name, const std::vector<Facts>& of_ran
 
 }  // namespace
 
-// Returns the hash FNV-1a of all names and wires, reduced to 63 bits.
+// Returns the FNV-1a hash over all names and `wire` values, reduced to 63 bits.
 std::int64_t fingerprint(const Facts& facts) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   const auto add = [&](const std::string& word) {

@@ -1,5 +1,6 @@
-// Reads the variables of several launchers. The variables of mpiexec come first, because ranks that
-// it starts inside a Slurm allocation have a variable of srun, too.
+// Reads the variables of several job launchers. The variables of mpiexec come first: ranks that
+// mpiexec starts inside a Slurm allocation also have Slurm's variable, which does not hold their
+// rank.
 #include "base/first_rank.h"
 
 #include <cstdlib>
@@ -22,7 +23,7 @@ const char* launched_rank() {
 }
 
 int launched_ranks() {
-  // SLURM_NTASKS is not used, because Slurm also sets it for a batch script, which is no rank.
+  // SLURM_NTASKS is not read, because Slurm also sets it in a batch script, which is not a rank.
   const char* const ranks = first_of({"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"});
   return ranks ? std::atoi(ranks) : 0;
 }

@@ -1,6 +1,6 @@
-// FloatingPoint: a thread's floating-point mode: rounding, flushing of subnormal numbers,
-// exceptions that trap. Weft's threads adopt the caller's mode, so that a collective computes as
-// its caller has set it.
+// FloatingPoint holds a thread's floating-point mode: the rounding, the flushing of subnormal
+// numbers, and the exceptions that trap. Weft's threads adopt the calling thread's mode, so that a
+// collective computes as if its caller carried it out.
 #pragma once
 
 #include <cfenv>
@@ -13,16 +13,16 @@ class FloatingPoint {
  public:
   static FloatingPoint of_this_thread();
   void set() const;
-  // Returns whether some floating-point exception raises a signal.
+  // Returns whether any floating-point exception raises a signal in this mode.
   bool traps() const;
   bool operator==(const FloatingPoint&) const = default;
 
  private:
 #if defined(__x86_64__)
-  std::uint32_t vectors_ = 0;  // MXCSR without its exception flags
-  std::uint16_t x87_ = 0;      // x87 control word, for long double
+  std::uint32_t vectors_ = 0;  // the SSE control register MXCSR without its exception flags
+  std::uint16_t x87_ = 0;  // the x87 control word, which matters for long double
 #elif defined(__aarch64__)
-  std::uint64_t control_ = 0;  // register FPCR (rounding mode and exception masks)
+  std::uint64_t control_ = 0;  // the register FPCR: rounding mode and exception masks
 #else
   int rounding_ = FE_TONEAREST;
 #endif
@@ -36,8 +36,9 @@ inline FloatingPoint FloatingPoint::of_this_thread() {
   asm volatile("fnstcw %0" : "=m"(now.x87_));
   return now;
 }
-// Sets the calling thread's mode to this one. Clears the x87 exception flags, since a set flag
-// would trap if the new mode unmasks its exception.
+// Sets the calling thread's floating-point mode to the mode in this object. Clears the x87
+// exception flags, since a flag that is already set would trap when the new mode unmasks its
+// exception.
 inline void FloatingPoint::set() const {
   __builtin_ia32_ldmxcsr(vectors_);
   asm volatile("fnclex\n\tfldcw %0" : : "m"(x87_));
@@ -68,7 +69,7 @@ inline FloatingPoint FloatingPoint::of_this_thread() {
 inline void FloatingPoint::set() const {
   std::fesetround(rounding_);
 }
-// Returns true, because on this processor it is not known whether exceptions raise signals.
+// Always returns true: on this processor Weft cannot tell whether exceptions raise signals.
 inline bool FloatingPoint::traps() const {
   return true;
 }

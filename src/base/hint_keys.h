@@ -1,5 +1,5 @@
-// The info keys by which a program requests settings for a communicator. runtime/comm/hints.cc
-// reads them; the reference describes them.
+// Lists the info keys by which a program requests Weft's settings for a communicator.
+// runtime/comm/hints.cc reads them.
 #pragma once
 
 #include <array>

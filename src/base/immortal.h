@@ -1,7 +1,7 @@
-// Immortal: an object of static storage that is constructed when its owner calls make(), and is
-// never destroyed. There is no constructor at load, because a library of the program may call MPI
-// in a constructor that runs before Weft's. There is no destructor, because threads and callbacks
-// may access the object while the process exits.
+// Immortal holds an object of static storage that is constructed by make() and never destroyed. A
+// constructor at load time could come too late, because another library's constructor may call MPI
+// first. A destructor could come too early, because threads and callbacks may use the object while
+// the process exits.
 #pragma once
 
 #include <new>

@@ -1,6 +1,6 @@
-// Determines whether a call was left by a jump. A thread's outermost call is left if a jump or an
-// exception leads beyond its frame. The stack is searched only if the destination of the jump is
-// unknown.
+// Finds out whether an MPI call was left by longjmp() or an exception. A thread's outermost call is
+// left if execution continues beyond its stack frame. The stack is searched only if it is unknown
+// where execution continues.
 #include "base/left_calls.h"
 
 #include <pthread.h>
@@ -20,16 +20,16 @@ namespace {
 
 constinit thread_local Cleanup* last_cleanup __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// The last clean-up (left_calls.h) of the calls around the innermost OutsideCalls object; nullptr
-// if there is none.
+// The newest clean-up of the MPI calls that surround the innermost OutsideCalls object; nullptr if
+// there is none.
 constinit thread_local const Cleanup* floor_of_cleanups __attribute__((tls_model("initial-exec"))) =
     nullptr;
 
 constinit thread_local bool awaits_end __attribute__((tls_model("initial-exec"))) = false;
 
-// Makes the end of this thread run its clean-ups. Uses a thread-specific key, because the
-// destructor of a thread_local object would also run when the process exits, which a call may
-// cause.
+// Registers this thread's clean-ups to run when the thread ends. It uses a thread-specific key: the
+// destructor of a thread_local object would also run when the process exits, and exit() may be
+// called inside an MPI call.
 [[gnu::noinline]] void await_thread_end() {
   static const pthread_key_t key = [] {
     pthread_key_t made{};
@@ -44,8 +44,8 @@ constinit thread_local bool awaits_end __attribute__((tls_model("initial-exec"))
 
 }  // namespace
 
-// Searches the stack for a frame of Weft. The end of a frame is the stack pointer of its caller at
-// the call (the canonical frame address).
+// Searches the stack for a frame of Weft's code that ends at `frame_end`. The end of a frame is the
+// stack pointer of its caller at the call (the canonical frame address).
 bool is_on_stack(const void* frame_end) {
   struct Walk {
     const void* wanted;

@@ -1,10 +1,12 @@
-// Handles calls that never return, because an error handler, attribute callback or reduction
-// operator of the application throws an exception, jumps (longjmp) or ends its thread, or because
-// the thread is cancelled. Weft treats all of these as a jump, in which the destructors of its
-// frames do not run (personality.cc). An action that a call must undo in any case is a Cleanup, an
-// object that does not lie on the stack. The next call of the thread, or the end of the thread,
-// runs the clean-ups of a call that has been left. Destructors would not do: a jump runs none, and
-// a thread may be cancelled at any instruction, for which C++ ends the program.
+// Handles MPI calls that never return. This happens if an error handler, attribute callback or
+// reduction operator of the application throws an exception, calls longjmp() or ends its thread, or
+// if the thread is cancelled. In all these cases the destructors of Weft's stack frames do not run
+// (personality.cc).
+//
+// An action that a call must undo in any case is a Cleanup, an object that does not lie on the
+// stack. The thread's next MPI call, or the end of the thread, runs the clean-ups of a call that
+// never returned. Destructors are no alternative: longjmp() skips them, and C++ terminates the
+// program if a thread is cancelled at an instruction for which the compiler expects no exception.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +16,27 @@
 
 namespace weft {
 
-// The end of the stack frame of this thread's outermost MPI call; nullptr on Weft's threads.
+// The address of the end of the stack frame of this thread's outermost MPI call; nullptr on Weft's
+// own threads.
 extern constinit thread_local const void* outermost_call __attribute__((tls_model("initial-exec")));
 
-// Returns whether the thread is still inside the outer call. Is called when a call begins on a
-// thread that is inside a call, or whose last call may never have returned. If the outer call has
-// been left, runs its clean-ups; the thread then counts as outside all calls.
+// Returns whether this thread is still inside an outer MPI call. It is called when a call begins on
+// a thread that is marked as inside a call, or whose last call may never have returned. If the
+// outer call will never return, this function runs its clean-ups, and the thread then counts as
+// outside all calls.
 bool outer_call_is_active(const void* frame_end);
 
-// Notes that a jump or an exception leaves frames of this thread. to: the stack address at which
-// execution continues; nullptr if unknown. A call whose frame lies below it will not return.
+// Notes that a longjmp() or an exception leaves stack frames of this thread. to: the stack address
+// at which execution continues; nullptr if unknown. A call whose frame lies below `to` will never
+// return.
 void leaves_frames(const void* to);
 
-// Returns whether a frame of Weft with this end is on this thread's stack, by unwinding it.
-// Generated code without unwind tables ends the search; frames beyond it are not found.
+// Returns whether a stack frame of Weft's code that ends at `frame_end` is on this thread's stack.
+// It unwinds the stack, and does not find frames beyond generated code without unwind tables.
 bool is_on_stack(const void* frame_end);
 
-// Returns the thread's state (ThisThread::is) before this call, which the end of the call restores.
-// frame_end: the end of the frame of the wrapper that the application called.
+// Returns the value of ThisThread::is before this MPI call, which must be restored when the call
+// ends. frame_end: the end of the stack frame of the wrapper that the application called.
 [[gnu::always_inline]] inline std::uint8_t bits_at_begin(const void* frame_end) {
   if (!this_thread.is_untouched() && outer_call_is_active(frame_end)) [[unlikely]]
     return this_thread.is;
@@ -39,9 +44,9 @@ bool is_on_stack(const void* frame_end);
   return 0;
 }
 
-// Makes the thread count as outside all calls while this object lives, for application code that is
-// called from inside a call: MPI calls in it are outermost. The clean-ups of the surrounding calls
-// are kept.
+// Makes this thread count as outside all MPI calls while the object lives. It is used while Weft
+// runs application code, such as a callback, inside an MPI call: MPI calls in that code then count
+// as outermost. The clean-ups of the surrounding calls are kept.
 class OutsideCalls {
  public:
   OutsideCalls();
@@ -61,9 +66,10 @@ class Cleanup {
   Cleanup(const Cleanup&) = delete;
   Cleanup& operator=(const Cleanup&) = delete;
 
-  // begin() makes this object a clean-up of the calling thread, which runs unless end() is
-  // called. Clean-ups of a thread must end in the reverse order of their beginning. end() first
-  // runs later clean-ups that have not ended, because their calls have been left.
+  // begin() registers this object as a clean-up of the calling thread, which runs if the call never
+  // returns. end() unregisters it. Clean-ups of a thread must end in the reverse order of their
+  // beginning. end() first runs clean-ups that began later and have not ended, because their calls
+  // never returned.
   void begin();
   void end();
 
@@ -72,17 +78,18 @@ class Cleanup {
 
  private:
   friend void run_cleanups(const Cleanup* until);
-  virtual void clean_up() = 0;  // does the work; is called once the clean-up has been
-                                // removed from the list
+  // Undoes the action. It is called after this clean-up has been removed from the thread's list.
+  virtual void clean_up() = 0;
 
   Cleanup* before_ = nullptr;
 };
 
-// Runs the clean-ups of this thread that began after `until`; all of them if `until` is nullptr.
+// Runs the clean-ups that this thread registered after `until`; all of them if `until` is nullptr.
 void run_cleanups(const Cleanup* until);
 
-// LongjmpSafe: holds an optional object. Its destructor runs even if the call that holds it never
-// returns, though later: at the next call of the thread, or at the thread's end.
+// LongjmpSafe holds an optional object whose destructor runs even if the call that holds it never
+// returns. In that case the destructor runs at the thread's next MPI call, or at the end of the
+// thread.
 template <class T>
 class LongjmpSafe {
  public:
@@ -95,7 +102,7 @@ class LongjmpSafe {
   LongjmpSafe(const LongjmpSafe&) = delete;
   LongjmpSafe& operator=(const LongjmpSafe&) = delete;
 
-  // Constructs the object; there must be none yet.
+  // Constructs the object. There must not be one yet.
   template <class... Arguments>
   void begin(Arguments&&... arguments) {
     kept_ = new Kept(std::forward<Arguments>(arguments)...);

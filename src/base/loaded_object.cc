@@ -1,5 +1,5 @@
-// Finds symbols of a loaded object by their GNU hash. It compares names without the C library,
-// because a sanitizer may replace those functions and look up its own before it is ready.
+// Finds symbols of a loaded object by the GNU hash table. It compares names without strcmp(),
+// because a sanitizer may replace that function and look up its own version before it is ready.
 #include "base/loaded_object.h"
 
 namespace weft {
@@ -25,8 +25,8 @@ std::uint64_t symbol_index(const ElfW(Rela) & entry) {
 
 }  // namespace
 
-// Sets a pointer from an entry of the dynamic section. Depending on processor and object, the
-// dynamic linker has relocated the address or left it as in the file.
+// Sets a pointer from an address in the dynamic section. Depending on the processor and the object,
+// the dynamic linker has already added the load address to it or not.
 template <class Pointer>
 void LoadedObject::point(Pointer& member, ElfW(Addr) address) const {
   member = reinterpret_cast<Pointer>(address < base_ ? base_ + address : address);

@@ -1,6 +1,6 @@
-// LoadedObject: an object file loaded into this process, read by its dynamic section. It calls no
-// function of the dynamic linker, so that it works before any constructor, and can tell what those
-// functions themselves resolve to.
+// LoadedObject reads the dynamic section of an object file that is loaded into this process. It
+// calls no function of the dynamic linker. It therefore works before any constructor has run, and
+// can tell to which definition dlsym() itself is bound.
 #pragma once
 
 #include <link.h>
@@ -16,19 +16,20 @@ class LoadedObject {
   LoadedObject(ElfW(Addr) base, const ElfW(Dyn) * dynamic);
   explicit LoadedObject(const link_map& map) : LoadedObject(map.l_addr, map.l_ld) {}
 
-  // Returns the name by which programs are linked to it (DT_SONAME); nullptr if it has none.
+  // Returns the name by which programs are linked to this object (DT_SONAME); nullptr if it has
+  // none.
   const char* linked_name() const { return has_name_ ? strings_ + name_ : nullptr; }
 
   // Returns the symbol's address in this object; nullptr if the object does not define it.
   void* defined(const char* symbol) const;
 
-  // An address that the dynamic linker fills with the address of a symbol which another object
-  // defines.
+  // Describes a pointer in this object that the dynamic linker sets to the address of a symbol,
+  // such as an entry of the global offset table.
   struct Slot {
     const char* symbol;
     void** place;
-    bool may_wait;  // the address may be filled only at the first call, if the object is bound
-                    // lazily
+    // True if the dynamic linker may set the pointer only at the first call (lazy binding).
+    bool may_wait;
   };
   template <class Visit>
   void for_each_slot(Visit visit) const {

@@ -8,7 +8,7 @@ namespace weft {
 
 void say(const std::string& sentence) {
   const std::string line = "weft: " + sentence + "\n";
-  // The result is ignored, because nothing can be done if standard error is closed.
+  // The result of write() is ignored, because nothing can be done if standard error is closed.
   [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());
 }
 

@@ -1,4 +1,4 @@
-// Writes a sentence for the user to standard error, prefixed with "weft: ".
+// Writes a sentence for the user to standard error, with "weft: " in front.
 #pragma once
 
 #include <string>

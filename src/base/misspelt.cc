@@ -1,5 +1,5 @@
-// Finds misspelt variables of Weft. The right names come from a generated list of all variables
-// (tools/generate_reference.py).
+// Finds misspelt variables of Weft. The correct names come from a list that
+// tools/generate_reference.py generates.
 #include "base/misspelt.h"
 
 #include <algorithm>
@@ -18,8 +18,8 @@ char capital(char c) {
   return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
 }
 
-// Returns the least number of letters to insert, delete, change, or swap with the next one (optimal
-// string alignment distance).
+// Returns the edit distance of two words: the least number of letters to insert, delete, change, or
+// swap with the next letter (optimal string alignment distance).
 std::size_t edits(std::string_view from, std::string_view to) {
   std::vector<std::size_t> two_before, before(to.size() + 1), row(to.size() + 1);
   std::iota(before.begin(), before.end(), 0);
@@ -40,8 +40,8 @@ std::size_t edits(std::string_view from, std::string_view to) {
 
 namespace {
 
-// Returns whether users do not set the variable WEFT_`name` themselves: Weft's programs and tests
-// set it for each other, or a module system or CMake sets it to the place of an installation.
+// Returns whether the variable WEFT_`name` is set by others than the user: by Weft's own programs
+// and tests, or by a module system or CMake as the directory of an installation.
 bool is_of_others(std::string_view name) {
   constexpr std::string_view kOwn[] = {"ADVISE_", "FAULTS_", "LAB_",           "STANDIN_",
                                        "TEST_",   "STARTED", "PRELOAD_BEFORE", "REQUIRE_ALL"};
@@ -58,7 +58,7 @@ struct Nearest {
   bool is_meant() const { return 4 * edits <= name.size(); }
 };
 
-// Returns Weft's variable with the fewest edits from `name`.
+// Returns the variable of Weft that has the smallest edit distance from `name`.
 Nearest nearest_to(std::string_view name) {
   std::string capitals(name);
   std::ranges::transform(capitals, capitals.begin(), capital);

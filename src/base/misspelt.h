@@ -1,6 +1,6 @@
-// Finds environment variables that begin with WEFT_ but that nothing reads, and suggests the most
-// similar variable of Weft. WEFT_ROOT and similar names are skipped, since module systems and CMake
-// set them.
+// Finds environment variables that begin with WEFT_ but have no meaning for Weft, and suggests the
+// most similar variable. WEFT_ROOT, WEFT_DIR and similar names are accepted, since module systems
+// and CMake set them.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace weft {
 
-// Returns the sentence for the user about a variable of that name; empty if it is a variable of
-// Weft or is skipped.
+// Returns a message for the user if the environment variable is not one of Weft's; "" if it is, or
+// if users do not set such a variable themselves.
 std::string sentence_on_variable(std::string_view name);
 
-// Returns the sentences about misspelt variables. environment: strings "NAME=VALUE", ended by
-// nullptr.
+// Returns the messages about all misspelt variables. environment: strings "NAME=VALUE", with
+// nullptr at the end.
 std::vector<std::string> misspelt_variables(const char* const* environment);
 
 }  // namespace weft

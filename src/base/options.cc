@@ -1,7 +1,8 @@
-// Contains the table of all options. Each option's entry ends with the function that reads its
-// variable and the fact on which ranks must agree. Ranks may differ in levels of split trees,
-// transfers, watchdog, report files, cache of plans (one rank reads it and tells the others),
-// shared heap, XPMEM and copies by the kernel (the ranks of a node agree on what they can do).
+// Contains the table of all options. Each entry ends with the function that parses its variable
+// and, if ranks must agree on it, with the function that returns its fact. Ranks may differ in the
+// split of trees, transfers, watchdog, output files, file of plans (one rank reads it and sends the
+// plans to the others), shared heap, XPMEM and copies by the kernel (the ranks of a node agree at
+// run time on what all of them can do).
 #include "base/options.h"
 
 #include <sys/stat.h>
@@ -24,7 +25,7 @@ using Text = std::string_view;
 
 constexpr const char* kSharedHeapBytes = "65536";
 
-// Stores a parsed value in its field, or returns the error.
+// Stores a parsed value in `field`, or returns the parser's error.
 template <class T>
 Result<bool> put(Result<T> value, T& field) {
   if (!value) return value.error();
@@ -32,7 +33,7 @@ Result<bool> put(Result<T> value, T& field) {
   return true;
 }
 
-// Reads 1 or 0; an empty value counts as 0, like an unset variable.
+// Parses "1" or "0" into `on`. An empty value counts as 0, like a variable that is not set.
 Result<bool> read_switch(const char* variable, Text text, bool& on) {
   if (text != "0" && text != "1" && !text.empty())
     return Error{std::string(variable) + " is 1 or 0, not " + in_quotes(text)};
@@ -64,8 +65,9 @@ Result<bool> read_shared_heap(Text text, Config& config) {
              config.shared_heap_bytes);
 }
 
-// Returns whether the file exists with content other than plans, so that it must not be
-// overwritten. A file that cannot be read is reported where it is used.
+// Returns whether the file exists and contains something other than measured plans, so that it must
+// not be overwritten. Returns false for a file that cannot be read; that error is reported when the
+// plans are read.
 bool holds_something_else(const std::string& name) {
   struct stat status;
   if (stat(name.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
@@ -75,8 +77,8 @@ bool holds_something_else(const std::string& name) {
   return file.gcount() > 0 && begin != kPlansBegin;
 }
 
-// Stores the name of the file of plans. Only the first rank checks the file and reads it; it tells
-// the other ranks, of which there may be thousands, the plans.
+// Stores the name of the file of measured plans. Only rank 0 checks and reads the file, since a job
+// may have thousands of ranks; it sends the plans to the other ranks.
 Result<bool> read_plan_cache(Text text, Config& config) {
   config.plan_cache_file = text == "none" ? "" : text;
   return is_first_rank() ? check_plan_cache(config.plan_cache_file) : true;
@@ -108,9 +110,9 @@ std::string percent_words(double percent) {
   return words;
 }
 
-// Returns the fact about the back-off on which all ranks must agree. Ranks may use different
-// back-offs. Only `baton` must be equal, because the ranks create its page of shared memory
-// together.
+// Returns the fact about option --backoff on which all ranks must agree. Only `baton` must be
+// chosen by all ranks, because the ranks of a node create a page of shared memory for it together.
+// All other values may differ between ranks.
 Fact backoff_fact(const Config& config) {
   const char* const kind = config.backoff.kind == BackOff::Kind::baton ? "baton" : "another";
   return {"--backoff", kind, kind};
@@ -261,24 +263,24 @@ constexpr Option kOptions[] = {
 
 }  // namespace
 
-// Returns the fact about an engine on which all ranks must agree. Engines function and thread
-// exchange the same messages, so that ranks may choose between them.
+// Returns the fact about an engine on which all ranks must agree. Ranks may differ between engines
+// function and thread, because these exchange the same messages.
 Fact engine_fact(const std::string& name, Engine engine) {
   const bool rounds = engine == Engine::function || engine == Engine::thread;
   return {name, engine_name(engine), rounds ? "rounds" : engine_name(engine)};
 }
 
 // Returns the fact about the placement on which all ranks must agree. Ranks may place their threads
-// on different cores. But if one rank uses policy `bind`, all must, because the other policies need
+// on different cores, but all or none must use policy `bind`, because the other policies need
 // communication between the ranks of a node.
 Fact placement_fact(const std::string& name, const PlacementPolicy& placement) {
   const bool bound = placement.kind == PlacementPolicy::Kind::bind;
   return {name, placement_words(placement), bound ? "bind" : "elsewhere"};
 }
 
-// Returns an error if the file holds something other than plans. Remembers the last answer, because
-// each line of a site file causes a check. The memory is never destroyed, because programs are
-// checked while they exit.
+// Returns an error if the file exists but does not contain measured plans. It remembers its last
+// answer, because it is called for each line of a site file. The remembered answer is never
+// destroyed, because this may be called while the process exits.
 Result<bool> check_plan_cache(const std::string& name) {
   struct Looked {
     std::mutex mutex;

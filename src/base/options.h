@@ -1,6 +1,6 @@
-// The options of Weft as data. The library reads their variables by this table, and ranks compare
-// by it the settings that must be equal. `weft run`, its help, the reference pages, man pages and
-// shell completion (tools/generate_reference) are made from it.
+// Holds all options of Weft in a table. The library reads the environment variables by this table,
+// and compares between ranks the settings that must be equal. The parser of `weft run`, its help,
+// the reference pages, man pages and shell completions are generated from the table.
 #pragma once
 
 #include <array>
@@ -22,20 +22,21 @@ inline constexpr std::array<const char*, 6> kOptionGroupTitles = {
 struct Option {
   OptionGroup group;
   const char* name;
-  const char* argument;  // the name of the option's value in the help; "" if it takes none
-  const char* choices;   // possible values, separated by ", "; capital letters are placeholders; ""
-                         // for any value
-  const char* default_value;  // default value, described in words if necessary
-  const char* variable;       // environment variable; "" for none
-  // The variable's value if the option is given without a value. Such an option takes a value only
-  // after '='. nullptr: the option always needs a value.
+  const char* argument;  // name of the value in the help; "" if the option has no value
+  // The possible values, separated by ", ", in which words in capital letters stand for a value
+  // that the user chooses; "" for any value.
+  const char* choices;
+  const char* default_value;  // the default value as the help shows it
+  const char* variable;  // the environment variable; "" for none
+  // The variable's value if the option is given without a value; the option's value must then
+  // follow an equals sign. nullptr: the option always needs a value.
   const char* alone;
   const char* text;
-  // Sets the field of Config that belongs to the variable, or returns an error for a wrong value.
-  // nullptr: Config has no such field.
+  // Parses the variable's value into a field of Config, or returns an error. nullptr: the option
+  // has no field in Config.
   Result<bool> (*read)(std::string_view value, Config& config) = nullptr;
-  // Returns a fact on which all ranks of a job must agree; nullptr if ranks may differ. An option
-  // that determines messages and differs between ranks would make the job hang.
+  // Returns the fact that all ranks must share, because the job would hang if this option differed
+  // between them. nullptr: ranks may differ.
   Fact (*fact)(const Config& config) = nullptr;
 };
 
@@ -43,18 +44,22 @@ std::span<const Option> option_table();
 
 inline constexpr const char* kHelpOption = "--help";
 inline constexpr const char* kVerboseOption = "--verbose";
-// The option that names an algorithm. It takes KIND=NAME, and has a variable for each KIND.
+// The name of the option that selects an algorithm. Its value is KIND=NAME; an environment variable
+// exists for each KIND.
 inline constexpr const char* kAlgorithmOption = "--algorithm";
 inline constexpr const char* kAlgorithmVariable = "WEFT_ALGORITHM_";
-// Returns the variable for a kind, such as WEFT_ALGORITHM_ALLREDUCE.
+// Returns the environment variable that selects the algorithm of a kind, such as
+// WEFT_ALGORITHM_ALLREDUCE.
 std::string algorithm_variable(Kind kind);
 
-// Returns an error if the file holds something other than plans.
+// Returns an error if the file exists but does not contain measured plans, so that Weft must not
+// overwrite it.
 Result<bool> check_plan_cache(const std::string& name);
 
 inline constexpr const char* kMpiChoices = "mpich, intelmpi, openmpi, abi";
 
-// Return the fact of an engine or placement that an option or a communicator's hint requests.
+// Return the fact (the value on which all ranks must agree) for an engine or a placement. name: the
+// option or info key with which the user requested it.
 Fact engine_fact(const std::string& name, Engine engine);
 Fact placement_fact(const std::string& name, const PlacementPolicy& placement);
 

@@ -1,9 +1,9 @@
-// Tells whether an address lies in this library or program itself.
+// Tells whether a code address lies in the library or executable that contains this function.
 #pragma once
 
 #include <cstdint>
 
-// The linker defines these two symbols: the beginning of the loaded file and the end of its code.
+// The linker defines these two symbols: the beginning of the loaded file, and the end of its code.
 extern "C" {
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));

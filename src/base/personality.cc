@@ -1,8 +1,8 @@
-// Handles Weft's stack frames between the application's call and its callbacks when an exception or
-// the end of the thread passes them. The frames are skipped, as by a jump (left_calls.h): the
-// program's libgcc_s unwinds, while Weft's hidden C++ runtime belongs to another unwinder with
-// perhaps other data structures. weft_hide_all_but() in CMakeLists.txt makes the linker call the
-// function of this file in place of the runtime's own personality routine (--wrap).
+// Decides what happens to Weft's stack frames when an exception or the end of the thread unwinds
+// through them: they are skipped without destructors, as longjmp() would do (left_calls.h). The
+// program's libgcc_s does the unwinding, and its data structures may differ from those of the C++
+// runtime that is linked into Weft. weft_hide_all_but() in CMakeLists.txt therefore makes the
+// linker replace the personality routine of that runtime with the one in this file (--wrap).
 #include <dlfcn.h>
 #include <unwind.h>
 
@@ -15,9 +15,10 @@
 namespace weft {
 namespace {
 
-// Returns the stack address of the frame that catches the exception; nullptr if unknown. The
-// unwinders of GCC and LLVM store it in the exception, while nongnu.org's libunwind stores a code
-// address there. The end of a thread leaves all frames.
+// Returns the stack address of the frame that will catch the exception; nullptr if unknown. The
+// unwinders of GCC and LLVM store this address in the exception; nongnu.org's libunwind stores a
+// code address there, which is of no use. If the thread ends, no frame remains, and the highest
+// address is returned.
 const void* destination(_Unwind_Action actions, const _Unwind_Exception& exception) {
   if ((actions & _UA_FORCE_UNWIND) != 0) return reinterpret_cast<const void*>(UINTPTR_MAX);
   const auto noted = reinterpret_cast<const void*>(std::uintptr_t{exception.private_2});

@@ -1,4 +1,4 @@
-// Processor: the kind of processor, as far as it determines how data are best moved.
+// Tells the kind of processor, as far as it determines the fastest way to move data.
 #pragma once
 
 #include <cstdint>

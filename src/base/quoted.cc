@@ -1,5 +1,5 @@
 // Makes unprintable characters visible. Bytes from 0x80 on are left unchanged, so that UTF-8 text
-// passes.
+// is printed as it is.
 #include "base/quoted.h"
 
 namespace weft {

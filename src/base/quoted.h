@@ -1,5 +1,5 @@
-// Prints the user's words in sentences. A value may contain newlines and terminal codes, or be very
-// long.
+// Prepares text that a user gave for printing in a message. Such text may contain newlines or
+// terminal control codes, or be very long.
 #pragma once
 
 #include <string>
@@ -7,10 +7,11 @@
 
 namespace weft {
 
-// Turns unprintable characters into \n, \t or \x1b, and truncates a long text with "...".
+// Returns the text with unprintable characters replaced by \n, \t or a code such as \x1b. Long text
+// is truncated and ends with "...".
 std::string printable(std::string_view text);
 
-// Returns printable(text) between single quotes.
+// Returns printable(text) in single quotes.
 std::string in_quotes(std::string_view text);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Repeated: a number for each of many ranks. If the numbers repeat with a period, only one period
-// is stored: facts about the ranks of a node are often equal on the next node.
+// Repeated stores one number for each of many ranks. If the numbers repeat with a period, it stores
+// only one period: for instance, core numbers are often equal on every node.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@ template <class Number>
 class Repeated {
  public:
   Repeated() = default;
-  // all: the number of each rank. after: the periods to try, as numbers of ranks.
+  // Stores the numbers. all: the number of each rank. after: the periods to try, as numbers of
+  // ranks.
   Repeated(std::vector<Number> all, std::initializer_list<std::size_t> after)
       : one_(std::move(all)) {
     for (const std::size_t length : after) {

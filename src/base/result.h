@@ -1,6 +1,7 @@
-// Result<T>: a value or an Error, which a function returns in place of throwing an exception,
-// because none may pass a thread or the C interface. An Error that came from the MPI library
-// carries the library's own error code, so that the user's handler receives exactly that.
+// Result<T> is the return type of functions that may fail: it holds a value or an Error. Exceptions
+// are not used for this, because none may pass a thread or the C interface. An Error that came from
+// the MPI library carries that library's error code, so that the user's error handler receives
+// exactly that code.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@ namespace weft {
 
 struct Error {
   std::string message;
-  int mpi_code = 0;  // 0 if the error did not come from the MPI library
+  int mpi_code = 0;  // the MPI library's error code; 0 if the error is Weft's own
 };
 
 template <class T>

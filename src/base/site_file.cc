@@ -1,5 +1,5 @@
-// Reads the site file (weft.conf). Each line is checked together with those before it, so that the
-// message can name the first wrong line.
+// Reads the site file (weft.conf). Each line is checked together with the lines before it, so that
+// the message can name the first wrong line.
 #include "base/site_file.h"
 
 #include <fcntl.h>
@@ -33,8 +33,8 @@ bool names_algorithm(std::string_view name) {
   return false;
 }
 
-// Returns whether the site file may set the variable: Config reads it. Others, such as WEFT_MPI,
-// concern a single program.
+// Returns whether the site file may set this environment variable. It may set those that Config
+// reads, but not those that concern a single run, such as WEFT_MPI.
 bool is_settable(std::string_view name) {
   const auto reads = [name](const Option& option) {
     return option.read && name == option.variable;
@@ -45,14 +45,15 @@ bool is_settable(std::string_view name) {
 Result<bool> check(const SiteFile& site, Result<bool> (*check_algorithms)(const Config&)) {
   const auto config = Config::from([&](const char* name) { return site.find(name); });
   if (!config) return config.error();
-  // All ranks check the file of plans here, so that all of them ignore the site file in the same
-  // case.
+  // All ranks check the file of plans here, although only rank 0 reads it, so that either all ranks
+  // or none use the site file.
   if (site.find("WEFT_PLAN_CACHE"))
     if (const auto right = check_plan_cache(config->plan_cache_file); !right) return right;
   return check_algorithms(*config);
 }
 
-// Adds the setting in a line; empty lines and comments are skipped.
+// Adds the setting of one line to `site`. Skips empty lines and comments. Returns an error for a
+// wrong line.
 Result<bool> add_line(std::string_view line, SiteFile& site) {
   line = trimmed(line);
   if (line.empty() || line.front() == '#') return true;
@@ -88,7 +89,8 @@ SiteFile parse(const std::string& name, std::string_view text,
   return site;
 }
 
-// Reads at most as many bytes as `text` has.
+// Reads up to text.size() bytes from the file into `text`, and shortens it to what was read.
+// Returns false if reading fails.
 bool read_into(int file, std::string& text) {
   const ssize_t length = read(file, text.data(), text.size());
   text.resize(length < 0 ? 0 : static_cast<std::size_t>(length));

@@ -1,5 +1,6 @@
-// ThisThread: whether the calling thread is inside Weft, and by which name (MPI_X or PMPI_X) the
-// application called. It has two bytes, because every wrapper reads, writes and restores it.
+// ThisThread tells whether the calling thread is inside Weft, and whether the application called
+// MPI by an MPI_X or a PMPI_X name. It has only two bytes, because every wrapper reads, writes and
+// restores it.
 #pragma once
 
 #include <bit>
@@ -7,11 +8,13 @@
 
 namespace weft {
 
-// Bits of ThisThread::is.
-inline constexpr std::uint8_t kInside = 1;     // the thread is in a wrapper, or belongs to Weft
+// These are the bits of ThisThread::is.
+// the thread is inside a wrapper of an MPI call, or is Weft's own
+inline constexpr std::uint8_t kInside = 1;
 inline constexpr std::uint8_t kProfiling = 2;  // the application called by the name PMPI_X
 
-// Tells whether this thread's outermost call ended without returning (base/left_calls.h).
+// Tells whether this thread's outermost MPI call was left without returning, for instance by
+// longjmp() (base/left_calls.h).
 enum class Left : std::uint8_t { no, perhaps, certainly };
 
 struct ThisThread {
@@ -22,8 +25,8 @@ struct ThisThread {
   bool is_untouched() const { return std::bit_cast<std::uint16_t>(*this) == 0; }
 };
 
-// The state of the calling thread. It lies in the executable's static TLS block, because the
-// library is always loaded at program start.
+// The state of the calling thread. It uses the fast initial-exec model of thread-local storage,
+// because the library is always loaded at program start.
 extern constinit thread_local ThisThread this_thread __attribute__((tls_model("initial-exec")));
 
 }  // namespace weft

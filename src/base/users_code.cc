@@ -1,6 +1,6 @@
-// Catches and rethrows exceptions of application code. The frames between that code and
-// exception_of() have been unwound when exception_of() takes the exception. From then on no frame
-// owns it, and it may be raised again on any thread.
+// Catches and rethrows exceptions of application code. When exception_of() takes an exception, the
+// frames of the application code have been unwound and nothing else owns the exception, so it may
+// be rethrown on any thread.
 #include "base/users_code.h"
 
 #include <dlfcn.h>
@@ -13,15 +13,16 @@ namespace weft {
 namespace {
 
 struct Catcher {
-  void* back[5];  // buffer of __builtin_setjmp()
+  void* back[5];  // the buffer for __builtin_setjmp()
   Exception caught;
 };
 constinit thread_local Catcher* catcher __attribute__((tls_model("initial-exec"))) = nullptr;
-std::atomic<const void*> programs_unwinder{nullptr};  // an address in the unwinder that the program
-                                                      // uses
+// A code address in the unwinder that the program uses; nullptr before the first exception.
+std::atomic<const void*> programs_unwinder{nullptr};
 
-// Registers the place where an exception is caught. The destructor makes the compiler emit a
-// personality routine for the enclosing frame, without which no exception could be caught there.
+// Registers the place where an exception is caught, until it is destroyed. Its destructor makes the
+// compiler emit a personality routine for the enclosing function, without which no exception could
+// be caught there.
 class Catching {
  public:
   explicit Catching(Catcher& own) : before_(std::exchange(catcher, &own)) {}
@@ -33,8 +34,8 @@ class Catching {
   Catcher* const before_;
 };
 
-// Returns a function of the unwinder, which may lie in a library that is not visible to the
-// program.
+// Returns the function of this name in the library that contains the address `unwinder`. That
+// library may be invisible to a plain dlsym().
 template <class Function>
 Function* function_of(const void* unwinder, const char* name) {
   Dl_info info;
@@ -46,8 +47,9 @@ Function* function_of(const void* unwinder, const char* name) {
 }
 
 bool is_of_cxx(const _Unwind_Exception& exception) {
-  constexpr std::uint64_t kLanguage = 0x432B2B00;  // "C++\0", the end of an exception's class; the
-                                                   // bytes before it name the vendor of the runtime
+  // The language part of a C++ exception's class, "C++\0". The four bytes before it name the vendor
+  // of the C++ runtime.
+  constexpr std::uint64_t kLanguage = 0x432B2B00;
   return (exception.exception_class & 0xFFFFFFFE) == kLanguage;
 }
 
@@ -57,7 +59,8 @@ Exception::Exception(_Unwind_Exception* raised) : raised_(raised) {
   count_as_thrown(-1);
 }
 
-// Changes the count of std::uncaught_exceptions() of the program's C++ runtime on this thread.
+// Changes the count that std::uncaught_exceptions() returns in the program's C++ runtime on this
+// thread.
 void Exception::count_as_thrown(int change) const {
   struct Globals {  // __cxa_eh_globals of the C++ ABI
     void* caught;
@@ -74,7 +77,7 @@ void Exception::throw_on() {
   const auto raise = function_of<_Unwind_Reason_Code(_Unwind_Exception*)>(programs_unwinder.load(),
                                                                           "_Unwind_RaiseException");
   if (raise) raise(std::exchange(raised_, nullptr));
-  // Raising returns only if nothing catches the exception.
+  // raise() returns only if nothing catches the exception.
   if (auto* const terminate = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "_ZSt9terminatev")))
     terminate();
   std::abort();

@@ -1,7 +1,7 @@
-// Runs application code, such as a reduction operator, above frames of Weft or on a thread of Weft.
-// An exception must not pass these: it is caught, and rethrown where the application waits for the
-// result. catch and throw cannot be used, because the program's C++ runtime threw it, and Weft has
-// a C++ runtime of its own.
+// Runs application code, such as a reduction operator, in a place where an exception must not pass:
+// above stack frames of Weft, or on a thread of Weft. An exception is caught, and rethrown where
+// the application waits for the result. Plain try and catch cannot be used, because the exception
+// belongs to the program's C++ runtime, and Weft is linked with a C++ runtime of its own.
 #pragma once
 
 #include <unwind.h>
@@ -10,14 +10,14 @@
 
 namespace weft {
 
-// An exception of the program that has not been caught yet.
+// Holds an exception of the application that Weft has caught and not yet rethrown.
 class Exception {
  public:
   Exception() = default;
   explicit Exception(_Unwind_Exception* raised);
 
   explicit operator bool() const { return raised_ != nullptr; }
-  // Throws the exception in the caller; returns if there is none.
+  // Rethrows the exception to the caller. Returns if there is no exception.
   void throw_on();
 
  private:
@@ -26,7 +26,8 @@ class Exception {
   _Unwind_Exception* raised_ = nullptr;
 };
 
-// Runs `code` and returns the exception that it throws; an empty Exception if it returns.
+// Runs `code`. Returns the exception that `code` throws, or an empty Exception if it returns
+// normally.
 Exception exception_of(void (*code)(void*), void* data);
 
 template <class Code>
@@ -35,9 +36,9 @@ Exception exception_of(const Code& code) {
   return exception_of(call, const_cast<Code*>(&code));
 }
 
-// Decides whether a frame catches an exception. Is called for each frame of Weft that the exception
-// meets. In the search phase it returns whether exception_of() will catch the exception in this
-// frame. In the cleanup phase it continues in exception_of() and does not return.
+// Decides whether a stack frame of Weft catches an exception. The personality routine calls it for
+// each such frame. In the search phase it returns whether exception_of() will catch the exception
+// in this frame. In the cleanup phase it jumps back into exception_of() and does not return.
 bool catches(_Unwind_Action actions, _Unwind_Exception* raised, _Unwind_Context* context,
              const void* unwinder);
 

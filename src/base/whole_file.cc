@@ -1,5 +1,5 @@
-// Writes files as a whole. The file to which a symbolic link points is replaced, so that the link
-// stays.
+// Writes files as a whole. If the name is a symbolic link, the file to which it points is replaced,
+// and the link stays.
 #include "base/whole_file.h"
 
 #include <fcntl.h>
@@ -24,13 +24,13 @@ std::string behind_links(std::string name) {
 }
 
 // Returns whether the name denotes a file descriptor or device, such as /dev/stdout. Such a file is
-// written in place, since other programs write there, too.
+// written in place, since other programs write to it, too.
 bool names_descriptor(const std::string& name) {
   return name.starts_with("/dev/") || name.starts_with("/proc/");
 }
 
-// Returns whether this error number means that the directory accepts no new file, although the file
-// itself may be writable.
+// Returns whether the error number means that the directory accepts no new file. The file itself
+// may then still be writable in place.
 bool may_lie_in_place(int error) {
   return error == EACCES || error == EPERM || error == ENAMETOOLONG;
 }
@@ -48,14 +48,14 @@ WholeFile::WholeFile(std::string name) {
     fail(errno);  // an existing file without write permission stays unchanged
   else
     open_part();
-  // The result is ignored, since some file systems have no modes.
+  // The result of fchmod() is ignored, since some file systems have no modes.
   if (!part_.empty() && is_there) [[maybe_unused]]
     const int kept = fchmod(fileno(file_), status.st_mode & 07777);
 }
 
 void WholeFile::open_part() {
   part_ = name_ + "." + std::to_string(getpid()) + ".part";
-  unlink(part_.c_str());  // removes the file of a process that was killed
+  unlink(part_.c_str());  // removes what a killed process with the same ID left
   open(O_WRONLY | O_CREAT | O_EXCL);
   if (file_) return;
   part_.clear();
@@ -93,8 +93,7 @@ int WholeFile::finish() {
   return error_;
 }
 
-// Closes the file if it is still open, and removes the temporary file if there still is one. A file
-// that is written in place has none.
+// Closes the file if it is open, and removes the temporary file if there is one.
 void WholeFile::give_up() {
   if (file_) std::fclose(std::exchange(file_, nullptr));
   if (!part_.empty()) unlink(std::exchange(part_, "").c_str());

@@ -1,5 +1,5 @@
-// WholeFile: writes a file either completely or not at all. A disk may be full, and some file
-// systems report that only when a file is closed.
+// WholeFile writes a file either completely or not at all. A disk may be full, and some file
+// systems report that only when the file is closed.
 #pragma once
 
 #include <cstdio>
@@ -8,10 +8,10 @@
 
 namespace weft {
 
-// A file that is written under a temporary name in its directory and renamed at the end. Until
-// then, and after any error, the old file stays. A name that is no regular file, such as
-// /dev/stdout, or lies in a directory that accepts no new file, is written in place. Missing
-// directories are not created.
+// Writes a file under a temporary name in the same directory, and renames it at the end. Until
+// then, and after any error, the old file stays. A file is written in place if it is not a regular
+// file, such as /dev/stdout, or if its directory accepts no new file. Missing directories are not
+// created.
 class WholeFile {
  public:
   explicit WholeFile(std::string name);
@@ -20,8 +20,8 @@ class WholeFile {
   WholeFile& operator=(const WholeFile&) = delete;
 
   void add(std::string_view text);
-  // Completes the file, and gives it its name. Must be called once, at the end. Returns 0 if the
-  // whole file is in place, otherwise the system's error number.
+  // Completes the file and gives it its final name. It must be called once, after all text has been
+  // added. Returns 0 on success, otherwise the system's error number.
   int finish();
 
  private:
@@ -31,16 +31,16 @@ class WholeFile {
   void give_up();
 
   std::string name_;
-  std::string part_;  // name of the temporary file; empty if the file is written in place
+  std::string part_;  // the name of the temporary file; empty if the file is written in place
   std::FILE* file_ = nullptr;
-  int error_ = 0;  // the first error number
+  int error_ = 0;  // the first error number; 0 if there was no error
 };
 
-// Returns the sentence that tells the user why a file could not be written. what: describes the
-// content, such as "the trace". error: the system's error number.
+// Returns the message that tells the user why a file could not be written. what: the content of the
+// file, such as "the trace". error: the system's error number.
 std::string not_written(const std::string& what, const std::string& name, int error);
 
-// Writes a file whose text is complete. Returns 0 or the system's error number.
+// Writes `text` as the whole file. Returns 0 on success, otherwise the system's error number.
 int write_whole(const std::string& name, std::string_view text);
 
 }  // namespace weft
