@@ -1,6 +1,7 @@
-// Lets all ranks of a node end at the same time. After MPI_Finalize ranks cannot communicate, so a
-// process that has returned from it sets its process name, which all others of the node can read.
-// The first process then announces the time to exit in the same way.
+// Lets all ranks of a node exit at the same time. Ranks cannot communicate by MPI after
+// MPI_Finalize. Instead, a process that has returned from it changes its process name, which the
+// other processes of the node read in /proc. Once all have done so, the first process announces the
+// time of the exit by changing its name again.
 #include "library/end_together.h"
 
 #include <fcntl.h>
@@ -33,12 +34,13 @@ using Milliseconds = std::chrono::milliseconds;
 
 constexpr auto kPatience = std::chrono::seconds(5);
 constexpr std::int64_t kNotice_ms = 20, kWrap_ms = 1'000'000;
-// The process name of a rank that has left MPI_Finalize; such a name has at most 15 characters.
+// The process name of a rank that has returned from MPI_Finalize. The kernel limits process names
+// to 15 characters.
 const std::string kOut = "weft-out";
 
 struct Process {
-  // Identifies the kernel and the process namespace. Processes for which it is equal can look at
-  // each other by `number`.
+  // Identifies the running kernel and the process-ID namespace. Processes with equal values can
+  // find each other in /proc by `number`, which is the process ID.
   std::uint64_t node;
   std::int64_t number;
 };
@@ -51,8 +53,8 @@ Process this_process() {
   return {std::hash<std::string>()(kernel + std::to_string(status.st_ino)), getpid()};
 }
 
-// Returns the processes of all ranks. It uses non-blocking calls: MPICH's blocking collectives hang
-// if ranks have requested different thread levels.
+// Returns the processes of all ranks, by rank. Uses a non-blocking collective, because MPICH's
+// blocking ones hang if ranks have requested different thread levels.
 std::vector<Process> processes_of_job(const Process& own) {
   int ranks = 1, done = 0;
   library_calls.Comm_size(handles.comm_world, &ranks);
@@ -73,7 +75,7 @@ void take_name(const std::string& name) {
   close(file);
 }
 
-// Returns the process's name; "" if the process has ended.
+// Returns the name of the process; "" if the process has ended.
 std::string name_of(const Process& process) {
   std::string name;
   std::ifstream("/proc/" + std::to_string(process.number) + "/comm") >> name;
@@ -94,8 +96,8 @@ void wait_until(const std::function<bool()>& done) {
     std::this_thread::sleep_for(Milliseconds(1));
 }
 
-// Waits until all other processes have left MPI_Finalize, announces the time to exit (milliseconds
-// of the node's clock), and waits for it.
+// Waits until all other processes have returned from MPI_Finalize, announces the time of the exit
+// in this process's name (in milliseconds of the node's clock), and waits until that time.
 void name_instant(const std::vector<Process>& others) {
   wait_until([&] { return std::ranges::all_of(others, is_out); });
   const std::int64_t instant = now_ms() + kNotice_ms;
@@ -103,7 +105,8 @@ void name_instant(const std::vector<Process>& others) {
   std::this_thread::sleep_until(Clock::time_point(Milliseconds(instant)));
 }
 
-// Returns the exit time that a process name announces; nothing if it announces none.
+// Returns the time of the exit, in milliseconds of the node's clock, that a process name announces;
+// nothing if it announces none.
 std::optional<std::int64_t> instant_in(const std::string& name) {
   if (!name.starts_with(kOut)) return std::nullopt;
   std::int64_t instant = 0;
@@ -132,8 +135,8 @@ void end_together(int (*finalize)(), int status) {
   finalize();
   std::fflush(nullptr);
   take_name(kOut);
-  // This rank waits for ranks on other nodes, which cannot be observed. They leave MPI_Finalize at
-  // about the same time.
+  // The names of processes on other nodes cannot be read. Those processes return from MPI_Finalize
+  // at about the same time, so a short wait suffices for them.
   if (elsewhere > 0) std::this_thread::sleep_for(Milliseconds(300));
   if (processes.front().number == own.number)
     name_instant(processes);

@@ -1,6 +1,6 @@
-// Finds out whether a job continues after a rank has failed. Open MPI reports that by an attribute
-// of MPI_COMM_WORLD, whether its parameter was set by the launcher, in the environment or in a
-// file.
+// Finds out whether a job continues after a rank has failed. Open MPI reports this by an attribute
+// of MPI_COMM_WORLD, which is right whether the setting came from the launcher, the environment or
+// a file.
 #include "library/failures.h"
 
 #include <cstdlib>
@@ -15,16 +15,16 @@ namespace weft {
 #ifdef WEFT_FAMILY_OPENMPI
 
 bool is_to_continue_after_failures() {
-  // First letters of values that switch it off: 0, false, no, disabled.
+  // These are the first letters of the values that disable fault tolerance: 0, false, no, disabled.
   constexpr std::string_view kNo = "0fFnNdD";
   const char* const asked = std::getenv("OMPI_MCA_mpi_ft_enable");
   return asked && *asked && kNo.find(*asked) == std::string_view::npos;
 }
 
 bool continues_after_failures() {
-  constexpr int kFaultTolerance = 12;  // value of MPI_FT, which mpi.h of Open MPI 4 lacks
-  // Libraries that cannot continue after failures would reject the attribute's key as invalid, so
-  // it is not asked for there.
+  constexpr int kFaultTolerance = 12;  // the value of MPI_FT, which mpi.h of Open MPI 4 lacks
+  // A library without MPIX_Comm_revoke cannot continue after failures. It would reject the
+  // attribute's key as invalid, so this function must not ask for the attribute there.
   if (!find_behind_weft("MPIX_Comm_revoke")) return false;
   int* enabled = nullptr;
   int found = 0;

@@ -1,4 +1,4 @@
-// Looks up the predefined handles, which each MPI family defines differently.
+// Looks up the predefined MPI handles, which each MPI family defines in a different way.
 #include "library/handles.h"
 
 #include <type_traits>

@@ -1,6 +1,7 @@
-// Keeps the few predefined MPI handles that Weft itself needs. They are looked up at start. The
-// macros of mpi.h are not used: in Open MPI they are addresses of the library's variables, and a
-// preloaded library that refers to them cannot be loaded into a program without MPI.
+// Holds the predefined MPI handles that Weft itself needs, such as MPI_COMM_WORLD. They are looked
+// up at run time instead of using the macros of mpi.h. In Open MPI these macros are addresses of
+// the MPI library's variables, and a preloaded library that refers to such variables cannot be
+// loaded into a program without MPI.
 #pragma once
 
 #include <mpi.h>
@@ -27,8 +28,8 @@ struct Handles {
 
 extern Handles handles;
 
-// Looks up the handles. `find` must return the address of a symbol in the MPI library. Returns true
-// if that has all required symbols, otherwise false.
+// Looks up the handles. find() must return the address of a symbol in the MPI library, or nullptr.
+// Returns false if the library lacks a required symbol.
 bool bind_handles(void* (*find)(const char* name));
 
 }  // namespace weft

@@ -6,8 +6,8 @@
 namespace weft {
 namespace {
 
-// Copy callback of the attribute by which a function is registered: duplicates of MPI_COMM_SELF do
-// not inherit it.
+// The copy callback of the attribute. It makes duplicates of MPI_COMM_SELF not inherit the
+// attribute, so that the registered function is called only once.
 int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
   *flag = 0;
   return MPI_SUCCESS;
@@ -15,8 +15,8 @@ int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
 
 }  // namespace
 
-// Registers a function as a delete callback of MPI_COMM_SELF (in_finalize.h). The key can be freed
-// at once, since MPI keeps it until its last attribute is deleted.
+// Registers a function as the delete callback of an attribute of MPI_COMM_SELF (in_finalize.h). The
+// attribute's key can be freed at once, since MPI keeps it until the attribute is deleted.
 bool call_in_finalize(MPI_Comm_delete_attr_function* callback) {
   int key = 0;
   if (library_calls.Comm_create_keyval(copy_nothing, callback, &key, nullptr) != MPI_SUCCESS)

@@ -1,6 +1,6 @@
-// Wraps the C library's longjmp functions, since a jump may leave an MPI call, for instance from an
-// error handler (base/left_calls.h). <setjmp.h> is not included: in fortified builds it renames one
-// of these functions.
+// Wraps the C library's longjmp functions, since a program may leave an MPI call by longjmp(), for
+// instance in an error handler (base/left_calls.h). <setjmp.h> is not included, because it renames
+// one of these functions if _FORTIFY_SOURCE is defined.
 #include <dlfcn.h>
 
 #include <bit>
@@ -14,7 +14,7 @@ namespace weft {
 namespace {
 
 // Returns the stack pointer that longjmp() will restore; nullptr if unknown. glibc stores it in the
-// jump buffer, mixed with a secret of the process.
+// jump buffer, encrypted with a secret of the process. to: the jump buffer.
 const void* destination([[maybe_unused]] const void* to) {
 #if defined(__x86_64__) && defined(__GLIBC__)
   constexpr int kStack = 6, kTurned = 17;
@@ -27,15 +27,17 @@ const void* destination([[maybe_unused]] const void* to) {
 #endif
 }
 
-// A wrapper of one of the C library's functions for jumps. It looks that function up when Weft's
-// library is loaded, since a jump may be made in a signal handler.
+// Wraps one of the C library's longjmp functions. The C library's function is looked up when Weft's
+// library is loaded, since dlsym() must not be called in a signal handler, from which a program may
+// jump.
 class Jump {
  public:
   constexpr explicit Jump(const char* name) : name_(name) {}
   void find() { next_ = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name_)); }
   [[noreturn]] void operator()(void* to, int value) {
     leaves_frames(destination(to));
-    // The function is unknown if this is called before Weft's library is initialised.
+    // If another library's constructor jumps before Weft's library is initialised, the C library's
+    // function has not been looked up yet.
     if (!next_) find();
     next_(to, value);
     __builtin_unreachable();

@@ -9,8 +9,9 @@
 namespace weft {
 namespace {
 
-// Searches the objects loaded after this one for a function. They are searched directly, since the
-// usual means, dlsym(RTLD_NEXT), is itself being looked for.
+// Sets `function` to the first definition of `name` in the objects that come after `object` in the
+// search order. It searches their symbol tables itself, since dlsym(RTLD_NEXT) is one of the
+// functions that are being looked for.
 template <class Function>
 void find_behind(const link_map* object, const char* name, Function& function) {
   for (object = object->l_next; object; object = object->l_next)
@@ -37,9 +38,9 @@ const link_map* object_of(const void* address) {
                                                                                      : nullptr;
 }
 
-// Returns the linker's functions (linker.h). No guarded static variable is used here: some
-// compilers' guards lock a mutex, and a sanitizer's runtime looks up functions before its own
-// pthread_mutex_lock works.
+// Returns dlsym() and dlopen() (linker.h). It stores them in atomics, not in a static local
+// variable with an initialiser: the compiler may guard such a variable by a mutex, and a
+// sanitizer's runtime calls this function before its own pthread_mutex_lock() works.
 Linker linker() {
   static constinit std::atomic<decltype(Linker::dlsym)> dlsym{};
   static constinit std::atomic<decltype(Linker::dlopen)> dlopen{};

@@ -1,5 +1,5 @@
-// Finds the dynamic linker's own dlsym and dlopen. Weft's library exports functions of the same
-// names (library/looked_up.cc), so Weft itself must call these.
+// Finds the dynamic linker's own dlsym() and dlopen(). Weft's library exports functions of the same
+// names (library/looked_up.cc), which Weft itself must not call.
 #pragma once
 
 #include <dlfcn.h>
@@ -12,12 +12,12 @@ struct Linker {
   void* (*dlopen)(const char* file, int mode);
 };
 
-// Returns dlsym and dlopen as the objects loaded after this library define them; they may belong to
-// another tool.
+// Returns the dlsym() and dlopen() that are defined next after Weft's library in the search order.
+// They are the C library's, or those of another preloaded tool.
 Linker linker();
 
-// Returns the loaded object that holds an address; nullptr if there is none. Objects are linked in
-// search order.
+// Returns the loaded object that contains the address; nullptr if none does. The members l_next and
+// l_prev of the result lead to the objects after and before it in the search order.
 const link_map* object_of(const void* address);
 
 }  // namespace weft

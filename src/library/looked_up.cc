@@ -1,10 +1,12 @@
-// Implements dlsym() and dlopen() for the program. Interpreters look up MPI calls in the MPI
-// library itself. Such calls would bypass the wrappers, and complete or start Weft's requests
-// unseen. Therefore a look-up that would find a wrapped call in the library returns the wrapper,
-// and objects opened with RTLD_DEEPBIND are bound to it.
+// Implements dlsym() and dlopen() for the program. Interpreters such as Python look up MPI calls
+// directly in the MPI library. Such calls would bypass Weft's wrappers, and would start or complete
+// requests without Weft's knowledge. Therefore dlsym() returns Weft's wrapper where the dynamic
+// linker would return the MPI library's function. Objects opened with RTLD_DEEPBIND are bound to
+// the wrappers, too.
 //
-// The dynamic linker's result depends on its caller (RTLD_NEXT, the caller's directories).
-// Therefore these functions end by a tail call, so that the program's code stays the caller.
+// The dynamic linker's result depends on the code that calls dlsym() (for RTLD_NEXT and for library
+// search paths). Therefore Weft's functions end with a tail call, so that the dynamic linker sees
+// the program's code as its caller.
 #include "library/looked_up.h"
 
 #include <dlfcn.h>
@@ -21,7 +23,7 @@
 #if __has_cpp_attribute(clang::musttail)
 #define WEFT_LEAVES_BY_JUMP
 #define WEFT_JUMP [[clang::musttail]] return
-#else  // here the attribute is needed, since GCC makes tail calls only with optimisation
+#else  // GCC makes tail calls only with optimisation, which debug builds lack
 #define WEFT_LEAVES_BY_JUMP __attribute__((optimize("O2")))
 #define WEFT_JUMP return
 #endif
@@ -29,8 +31,8 @@
 namespace weft {
 namespace {
 
-// Returns the loaded object that contains this code. The static variable is constant-initialised,
-// so that it needs no guard.
+// Returns the loaded object that contains this code. Its static variable has a constant
+// initialiser, so that the compiler generates no guard with a mutex for it.
 const link_map* own_object() {
   static constinit std::atomic<const link_map*> own{};
   if (!own.load(std::memory_order_acquire))
@@ -54,17 +56,18 @@ bool is_wefts(const link_map& object) {
   return file.substr(file.rfind('/') + 1).rfind("libweft-", 0) == 0;
 }
 
-// Returns whether the caller lies behind Weft's wrappers: the MPI library, other parts of Weft, or
-// a tool that the wrappers call. Its look-ups must not find the wrappers, which would cause endless
-// recursion.
+// Returns whether `caller` lies in code that Weft's wrappers call: the MPI library, another part of
+// Weft, or a tool that comes after Weft in the chain of wrappers. If dlsym() gave such code a
+// wrapper of Weft's, calls would recurse endlessly.
 bool is_behind_wrapper(const void* caller, const char* call) {
   const link_map* const object = object_of(caller);
   if (!object || is_before_weft(object)) return false;
   return is_wefts(*object) || LoadedObject(*object).defined(*call == 'P' ? call + 1 : call);
 }
 
-// Returns whether this look-up may have to return a wrapper. It need not for RTLD_NEXT, which
-// searches the objects after the caller, with or without Weft among them.
+// Returns whether dlsym() may have to return a wrapper of Weft's for this look-up. For RTLD_NEXT it
+// need not, because the dynamic linker then searches the objects after the caller, as it would
+// without Weft.
 __attribute__((noinline)) bool concerns_weft(const void* handle, const char* symbol,
                                              const void* caller) {
   bind_what_was_opened();
@@ -73,8 +76,9 @@ __attribute__((noinline)) bool concerns_weft(const void* handle, const char* sym
          library_extent().end != 0;
 }
 
-// A look-up may also find another wrapper of Weft's: the advisor's library comes before that of
-// the engines.
+// Looks up an MPI call as dlsym() does, and returns this library's wrapper if the result lies in
+// the MPI library or in another library of Weft's. The advisor's library may come before the one
+// with the collectives.
 void* look_up(void* handle, const char* symbol) {
   const Extent library = library_extent();
   void* const found = linker().dlsym(handle, symbol);
@@ -99,13 +103,13 @@ void* first_definition(const char* symbol) {
 
 }  // namespace weft
 
-// The following functions are not defined in builds with a sanitizer, whose runtime looks up C
-// library functions before instrumented code can run.
+// Builds with a sanitizer do not replace dlsym() and dlopen(), because the sanitizer's runtime
+// looks up C library functions before instrumented code can run.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 using weft::linker;
 
-// The functions have C++ names of their own, since Clang makes no tail call from a function that
-// the header declares noexcept.
+// These functions have C++ names of their own besides the exported ones. The C library's header
+// declares dlsym() and dlopen() as noexcept, and Clang makes no tail call from a noexcept function.
 #define WEFT_SHOWN extern "C" __attribute__((visibility("default")))
 WEFT_SHOWN void* weft_shown_dlsym(void* handle, const char* symbol) asm("dlsym");
 WEFT_SHOWN void* weft_shown_dlopen(const char* file, int mode) asm("dlopen");

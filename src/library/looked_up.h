@@ -1,13 +1,13 @@
-// Weft's definitions of functions that a program looks up by dlsym() rather than being linked to
-// them.
+// Declares functions about Weft's own dlsym() and dlopen(). These serve programs that look up MPI
+// calls at run time instead of being linked to them.
 #pragma once
 
 namespace weft {
 
-// Returns whether Weft defines the symbol: a wrapped MPI call, or dlsym() or dlopen().
+// Returns whether Weft's library exports the symbol: a wrapped MPI call, dlsym() or dlopen().
 bool is_shown(const char* symbol);
-// Returns the first definition of a wrapped call, dlsym() or dlopen() in the search order of the
-// program's own objects. Another tool may come before Weft.
+// Returns the definition of a wrapped MPI call, dlsym() or dlopen() that comes first in the search
+// order. This may be the definition of another preloaded tool.
 void* first_definition(const char* symbol);
 
 }  // namespace weft

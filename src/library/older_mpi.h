@@ -1,5 +1,5 @@
-// Declares types that mpi.h of MPI 3.1 lacks: MPICH 3.4 and Open MPI 4.1 have no sessions. The
-// wrappers need the type, although no function of these libraries takes it.
+// Declares types that mpi.h of MPI 3.1 lacks (MPICH 3.4, Open MPI 4.1). Weft's wrappers need the
+// type MPI_Session to compile, although no function of these libraries takes a session.
 #pragma once
 
 #include <mpi.h>

@@ -17,8 +17,9 @@
 namespace weft {
 namespace {
 
-// The number of loaded objects now, and the number of all that were ever loaded. dl_iterate_phdr()
-// visits them in the order of loading.
+// The number of objects that are loaded now, and the number that were ever loaded in this process.
+// Because dl_iterate_phdr() visits objects in the order of loading, the difference between two
+// counts tells which objects are new.
 struct Objects {
   std::size_t now = 0;
   unsigned long long ever = 0;
@@ -36,14 +37,14 @@ Objects count_objects() {
   return objects;
 }
 
-// The number of threads that have opened an object with RTLD_DEEPBIND and not called the dynamic
-// linker since.
+// The number of threads that have called dlopen() with RTLD_DEEPBIND and have not called dlopen()
+// or dlsym() since.
 std::atomic<int> openers{0};
 std::atomic<unsigned long long> objects_before{0};
 constinit thread_local bool has_opened = false;
 
-// The part of an object that the dynamic linker has made read-only. It can be made writable until
-// this C++ object is destroyed.
+// The part of a loaded object that the dynamic linker made read-only (RELRO). lets_write() makes it
+// writable; the destructor makes it read-only again.
 class ReadOnlyPart {
  public:
   explicit ReadOnlyPart(const dl_phdr_info& object) {

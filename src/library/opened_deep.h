@@ -1,15 +1,16 @@
-// Handles objects opened with RTLD_DEEPBIND, which the dynamic linker binds to the MPI library
-// instead of the preloaded wrappers.
+// Handles objects opened with RTLD_DEEPBIND. The dynamic linker binds their MPI calls to the MPI
+// library instead of Weft's preloaded wrappers.
 #pragma once
 
 namespace weft {
 
-// Notes that this thread is about to call dlopen() with this mode.
+// Must be called before this thread calls dlopen(). mode: the flags of that dlopen().
 void note_opening(int mode);
 
-// Rebinds objects opened with RTLD_DEEPBIND as if they had been opened without that flag, for
-// wrapped MPI calls, dlsym() and dlopen(). It runs at the next dlopen() or dlsym(), because
-// dlopen() identifies its caller by the return address, and so must return to it directly.
+// Rebinds objects that were opened with RTLD_DEEPBIND, so that their calls of MPI, dlsym() and
+// dlopen() reach Weft. It runs at the next dlopen() or dlsym() after the one that opened the
+// object. It cannot run at the end of that dlopen(), which returns directly to the program:
+// dlopen() recognises its caller by the return address.
 void bind_what_was_opened();
 
 }  // namespace weft

@@ -1,7 +1,8 @@
-// Finds the MPI functions to call. Wrappers call the next definition of MPI_X after Weft, so that
-// other PMPI tools keep working. Wrappers called as PMPI_X, and Weft's own calls, use the library's
-// PMPI_X and skip Weft's. An interpreter loads the MPI library late and in a local scope, where a
-// plain look-up finds nothing: the library is then looked up by its file name.
+// Finds the MPI functions that Weft calls. A wrapper of MPI_X calls the next definition of MPI_X
+// after Weft, so that other PMPI tools keep working. A wrapper of PMPI_X, and Weft itself, call the
+// MPI library's PMPI_X. An interpreter such as Python may load the MPI library late and in a local
+// scope, where a plain dlsym() does not find it. In that case the MPI library is opened by its file
+// name.
 #include "library/search.h"
 
 #include <link.h>
@@ -51,8 +52,9 @@ void* find_behind_weft(const char* name) {
   return library ? linker().dlsym(library, name) : nullptr;
 }
 
-// Finds a variable of the MPI library in the global scope, not only in objects after Weft: the
-// program may hold the valid copy.
+// Finds a variable of the MPI library. It searches the global scope from the beginning, not only
+// the objects after Weft, because the executable may contain the valid copy of the variable (copy
+// relocation).
 void* find_variable(const char* name) {
   if (void* first = linker().dlsym(RTLD_DEFAULT, name)) return first;
   void* library = late_library();
@@ -61,10 +63,12 @@ void* find_variable(const char* name) {
 
 namespace {
 
-// The address range of the MPI library, written once. `end` is written last and publishes it.
+// The address range of the MPI library. It is written once; `end` is written last, and publishes
+// `begin`.
 struct Known {
   std::uintptr_t begin = 0;
-  std::atomic<std::uintptr_t> end = 0;  // 0: unknown; pairs with the acquire in from_library()
+  // 0 if the range is unknown. The release store pairs with the acquire load in from_library().
+  std::atomic<std::uintptr_t> end = 0;
 };
 Known known_library;
 
@@ -84,8 +88,8 @@ Extent object_around(void* address) {
   return search.found;
 }
 
-// Returns an address in the MPI library: that of a function which only the library defines, whereas
-// some tools define PMPI_Init and the MPI-IO functions themselves.
+// Returns an address inside the MPI library. It is that of a function which only the MPI library
+// defines: some tools define PMPI_Init and the MPI-IO functions themselves.
 void* within_library() {
   return find_behind_weft("PMPI_Get_library_version");
 }
@@ -107,9 +111,10 @@ Extent library_extent() {
   return check_family() ? object_around(within_library()) : Extent();
 }
 
-// Stores the address range of the MPI library, by which its own calls are recognised. If the
-// Fortran binding is part of the library itself, the application's Fortran calls cannot be told
-// from the library's. Then nothing is stored, and no call is attributed to the library.
+// Stores the MPI library's address range, by which Weft recognises calls that the MPI library makes
+// internally. If the MPI library contains its own Fortran binding, calls from Fortran code of the
+// application come from the same range. In that case nothing is stored, and every call counts as
+// the application's.
 void note_library() {
   void* const within = within_library();
   if (!within) return;
@@ -134,8 +139,8 @@ bool is_fortran_binding(const void* address) {
 
 namespace {
 
-// Returns the name by which programs are linked to the object that holds `address`. Its file may be
-// named differently, such as libmpi.so.
+// Returns the name by which programs are linked to the object that contains `address` (DT_SONAME);
+// "" if unknown. The name of its file may be another one, such as libmpi.so.
 std::string linked_name_of(void* address) {
   const link_map* const object = address ? object_of(address) : nullptr;
   const char* const name = object ? LoadedObject(*object).linked_name() : nullptr;
@@ -145,18 +150,18 @@ std::string linked_name_of(void* address) {
 bool of_this_family(const std::string& file) {
   for (const char* name : kLibraryNames)
     if (file.compare(0, std::strlen(name), name) == 0) return true;
-  // MPICH has other library names in some distributions (libmpich.so, libpmpi.so), so the number
-  // decides.
+  // Some distributions give MPICH's library other names, such as libmpich.so.12 or libpmpi.so.12.
+  // The version number then decides.
   return file.find(".so.12") != std::string::npos && std::string(WEFT_FAMILY) == "mpich";
 }
 
 }  // namespace
 
 void bind_now() {
-  // A static variable is used, since std::call_once would make a system call to wake waiters even
-  // if there are none.
+  // A static local variable is used instead of std::call_once, which would make a system call to
+  // wake waiting threads even if there are none.
   [[maybe_unused]] static const bool bound = (bind_next_calls(find), true);
-  // The functions are bound again if the library was not loaded at the first attempt.
+  // The look-up is repeated if the MPI library was not loaded at the first attempt.
   if (!next_calls.Init) bind_next_calls(find);
 }
 

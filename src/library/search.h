@@ -1,4 +1,5 @@
-// Finds the MPI library's functions and variables, whenever and however the library was loaded.
+// Finds the MPI library's functions and variables, even if the library is loaded late (dlopen()) or
+// in a local scope.
 #pragma once
 
 #include <link.h>
@@ -11,21 +12,24 @@
 
 namespace weft {
 
-// Returns the next definition of a function after this library; nullptr if there is none.
+// Returns the definition of a function that comes next after this library in the search order;
+// nullptr if there is none.
 void* find(const char* name);
-// Returns the MPI library's own function, nullptr if there is none. It skips all of Weft's
-// libraries, since the advisor's may precede the engines'.
+// Returns the MPI library's own function; nullptr if there is none. It skips all of Weft's
+// libraries, since the advisor's library may come before the one with the collectives.
 void* find_behind_weft(const char* name);
 // Returns the address of a variable of the MPI library; nullptr if there is none. It searches the
-// global scope rather than the objects after Weft, since the program may hold the valid copy.
+// global scope from the beginning, because the executable may contain the valid copy of the
+// variable (copy relocation).
 void* find_variable(const char* name);
-// Returns the name, without directory, of the file from which an address was loaded.
+// Returns the name, without directory, of the loaded file that contains the address; "" if there is
+// none.
 std::string file_of(void* address);
-// Returns whether the address is in the library's Fortran binding. Calls from there need care: only
-// afterwards does the binding tell the library that the callbacks are Fortran's, which have another
-// calling convention.
+// Returns whether the address lies in the MPI library's Fortran binding. Calls from there need
+// care: the binding registers a Fortran callback, such as a reduction operator, and only afterwards
+// tells the MPI library that this callback has Fortran's calling convention.
 bool is_fortran_binding(const void* address);
-// The address range of a loaded object.
+// Holds the address range of a loaded object.
 struct Extent {
   std::uintptr_t begin = 0, end = 0;
   bool holds(const void* address) const {
@@ -34,21 +38,25 @@ struct Extent {
   }
 };
 Extent extent_of(const dl_phdr_info& object);
-// Returns the MPI library's address range; empty if none is loaded, or one of another family.
+// Returns the address range of the MPI library; an empty range if no MPI library is loaded, or one
+// of another family than this library was built for.
 Extent library_extent();
-// Stores the MPI library's address range, which from_library() uses.
+// Finds the MPI library's address range and stores it. from_library() returns false until this has
+// been called.
 void note_library();
 
-// Looks up the functions that wrappers call (next_calls). It is thread-safe.
+// Looks up the functions that Weft's wrappers call next (next_calls). Thread-safe.
 void bind_now();
-// Returns whether the address is in the MPI library: then a call from there is one that the library
-// makes itself, by a PMPI_ name.
+// Returns whether the address lies in the MPI library. An MPI call from there is one that the MPI
+// library makes internally, which Weft must pass on unchanged.
 bool from_library(const void* caller);
-// Reports that the application called a function that no library in the chain defines, and aborts.
+// Reports that the application called a function that the MPI library does not define, and aborts
+// the process.
 [[noreturn]] void missing_call(CallId id);
 
-// Returns an error if the process runs another MPI family than this library was built for. Handles
-// then have another size, so no call may go through Weft.
+// Returns an error if the process uses another MPI family (MPICH, Open MPI or the MPI ABI) than
+// this library was built for. In that case MPI handles have another size, and no call may go
+// through Weft.
 Result<bool> check_family();
 
 }  // namespace weft

@@ -6,10 +6,10 @@
 namespace weft {
 namespace {
 
-// The tracked communicators. The object is never destroyed, since programs free communicators while
-// the process exits.
+// The set of session communicators. It is never destroyed, since programs may free communicators
+// while the process exits.
 struct Known {
-  std::mutex mutex;  // guards the rest
+  std::mutex mutex;  // guards `communicators`
   std::unordered_set<MPI_Comm> communicators;
 };
 

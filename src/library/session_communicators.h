@@ -1,6 +1,6 @@
-// Tracks communicators of sessions: those made from a group alone, and all made from these. Their
-// groups must not be combined with groups of MPI_COMM_WORLD, so they are recognised by their
-// origin. Sessions may exist before MPI_Init and after MPI_Finalize.
+// Tracks communicators of MPI sessions: those made from a group alone, and all communicators made
+// from them. MPI forbids combining their groups with groups of MPI_COMM_WORLD, so Weft must
+// recognise them. Sessions may exist before MPI_Init and after MPI_Finalize.
 #pragma once
 
 #include <mpi.h>
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// The number of tracked communicators; 0 in programs without sessions.
+// The number of session communicators that exist; 0 in programs without sessions.
 inline std::atomic<int> session_communicators{0};
 
 bool is_known_of_session(MPI_Comm comm);
@@ -19,8 +19,9 @@ inline bool is_of_session(MPI_Comm comm) {
   return session_communicators.load(std::memory_order_relaxed) != 0 && is_known_of_session(comm);
 }
 
-// Tracks a new communicator if its parent is tracked. Must be called when the library has made it
-// from `parent`. Returns `code`, the library's result.
+// Tracks the new communicator `*made` if `parent` belongs to a session. It must be called after the
+// MPI library has made the communicator from `parent`. code: the MPI library's result, which is
+// returned unchanged.
 inline int made_of(MPI_Comm parent, const MPI_Comm* made, int code) {
   if (session_communicators.load(std::memory_order_relaxed) != 0 && code == MPI_SUCCESS)
       [[unlikely]]
@@ -28,22 +29,24 @@ inline int made_of(MPI_Comm parent, const MPI_Comm* made, int code) {
   return code;
 }
 
-// Tracks a new communicator. Must be called when the library has made it from a session's groups.
-// Returns `code`, the library's result.
+// Tracks the new communicator `*made` as one of a session. It must be called after the MPI library
+// has made the communicator from a session's group. code: the MPI library's result, which is
+// returned unchanged.
 inline int made_of_groups(const MPI_Comm* made, int code) {
   if (code == MPI_SUCCESS) note_of_session(*made, true);
   return code;
 }
 
-// Stops tracking a communicator. Must be called before the library frees it, since the library may
-// reuse the handle.
+// Stops tracking `comm`. It must be called before the MPI library frees the communicator, since the
+// MPI library may then give the same handle to a new communicator.
 inline void forget_if_of_session(MPI_Comm comm) {
   if (session_communicators.load(std::memory_order_relaxed) != 0) [[unlikely]]
     note_of_session(comm, false);
 }
 
-// Frees `comm` by `free`, and returns the result of that. The handle is forgotten first, since
-// another communicator may get it, and tracked again if the library refuses.
+// Calls free(comm) and returns its result. The handle is forgotten before the call, since another
+// thread's new communicator may get the same handle at once. It is tracked again if the MPI library
+// does not free it.
 template <class Free>
 int free_of_session(MPI_Comm* comm, Free free) {
   const MPI_Comm handle = *comm;
