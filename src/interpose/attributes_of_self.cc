@@ -1,5 +1,6 @@
-// Records the attributes that are set on MPI_COMM_SELF, and deletes them before MPI_Finalize. Weft
-// does not see those set by MPICH's Fortran bindings; MPI_Finalize calls their callbacks.
+// Records the attributes that are set on MPI_COMM_SELF, and deletes them before MPI_Finalize.
+// Attributes that are set by MPICH's Fortran bindings are not seen by Weft; MPI_Finalize itself
+// deletes these.
 #include "interpose/attributes_of_self.h"
 
 #include <mpi.h>
@@ -16,10 +17,11 @@
 namespace weft::interpose {
 namespace {
 
-// The keys of the attributes, in the order in which they were set.
+// Lists the keys of the attributes of MPI_COMM_SELF, in the order in which they were set.
 class Keys {
  public:
-  // Adds a key. An attribute that is set again keeps its position.
+  // Adds the key of an attribute that was set. A key that is already in the list keeps its
+  // position.
   void add(int key) {
     const std::lock_guard lock(mutex_);
     if (std::find(set_.begin(), set_.end(), key) == set_.end()) set_.push_back(key);
@@ -38,7 +40,8 @@ class Keys {
   std::vector<int> set_;
 };
 
-// The object is never destroyed, since a program may call MPI_Finalize while it exits.
+// Returns the list of keys. It is never destroyed, since a program may call MPI_Finalize while it
+// exits.
 Keys& keys() {
   static auto& all = *new Keys;
   return all;
@@ -56,8 +59,8 @@ int is_deleted(MPI_Comm comm, int key, int code) {
 
 }  // namespace
 
-// Deletes the attributes one by one, the last one first, until none is left, because a delete
-// callback may set further ones.
+// Deletes one attribute after the other until none is left, always the last one. A delete callback
+// may set further attributes, which are deleted, too.
 void delete_attributes_of_self() {
   while (const auto key = keys().last()) {
     keys().remove(*key);

@@ -1,6 +1,6 @@
-// Implements the completion calls (MPI_Wait, MPI_Test and their variants). The application holds
-// request handles of the MPI library, so that each call ends in the library's call of the same
-// name; before that, Weft's operations are progressed.
+// Implements the calls that complete requests (MPI_Wait, MPI_Test and their variants). The
+// application holds request handles of the MPI library. Each call therefore first progresses Weft's
+// collectives, and then makes the MPI library's call of the same name.
 #include <sched.h>
 
 #include <algorithm>
@@ -26,23 +26,25 @@
 namespace weft::interpose {
 namespace {
 
-// An active operation of Weft among a call's requests, and its index there.
+// Describes a request of a completion call that belongs to an active collective of Weft. index: its
+// position in the call's array of requests.
 struct Ours {
   std::shared_ptr<CollectiveOperation> operation;
-  PersistentOperation* persistent;  // nullptr if the operation is not persistent
+  PersistentOperation* persistent;  // nullptr if the collective is not persistent
   int index;
 
   bool persistent_and_done() const { return persistent && operation->done(); }
 };
 
-// Returns whether waiting callers must advance other operations even in MPI_Wait: there is no
-// progress thread, and other application threads may start collectives.
+// Returns whether a thread inside MPI_Wait must also advance other collectives than its own. This
+// is so if there is no progress thread and another application thread may start collectives
+// meanwhile.
 bool must_always_help(const Runtime& runtime) {
   return runtime.callers_only() && runtime.several_callers();
 }
 
-// Lives while a wait of the library blocks the caller. Meanwhile operations that other application
-// threads start are left to Weft's thread.
+// Tells the progress thread that the caller blocks inside the MPI library as long as this object
+// lives. The progress thread then advances collectives that other application threads start.
 class LibraryWaits {
  public:
   explicit LibraryWaits(Runtime* runtime) {
@@ -54,42 +56,48 @@ class LibraryWaits {
   LongjmpSafe<Progress::Blocked> blocked_;
 };
 
-// Completion: a completion call on requests of Weft and of the library, and null requests. Weft's
-// persistent requests are hidden from the library, since some libraries' array calls fail with
-// them. Handles are copied, since the array may be gone after a callback that leaves the call by a
-// jump.
+// Completion carries out one completion call on an array that may contain Weft's requests, the MPI
+// library's requests and null requests. The MPI library does not see Weft's persistent requests,
+// since some libraries' array calls fail with them. The handles are copied, since the application's
+// array may no longer exist after a callback that leaves the call by longjmp().
 class Completion {
  public:
   Completion(Runtime& runtime, CallId id, int count, MPI_Request* requests);
 
   MPI_Request* for_library() { return hidden_.empty() ? requests_.data() : hidden_.data(); }
 
-  // Completes all of Weft's operations among the requests. Sleeps while only workers are busy.
+  // Waits until all of Weft's collectives among the requests are complete. The caller sleeps while
+  // only worker threads have work to do.
   void drive_to_end();
-  // Returns whether Weft has other operations under way, so that a wait must continue to help them.
+  // Returns whether other collectives of Weft are active besides those among the requests. If so,
+  // the caller must keep advancing them while it waits.
   bool must_keep_helping() const;
-  // Repeats the library's non-blocking form `test(&flag)` until the flag is set, and helps other
-  // operations meanwhile.
+  // Calls test(&flag), the non-blocking form of the MPI library's call, until the flag is set.
+  // Between these calls it advances Weft's other collectives. Returns the MPI library's error code.
   template <class Test>
   int drive_until_flag(Test test);
 
-  // Waits for all requests one after the other, and helps other operations meanwhile. MPI_Testall
-  // is not used: MPICH's reports a spurious error while persistent requests are pending.
+  // Waits for all requests, one after the other, and advances Weft's other collectives meanwhile.
+  // MPI_Testall is not used, because MPICH's version reports a false error while persistent
+  // requests are pending.
   int wait_all(MPI_Status* statuses);
   bool persistent_pending() const;
   int test_any(int* index, int* flag, MPI_Status* status);
   int test_some(int* completed, int* indices, MPI_Status* statuses);
 
-  // Counts completed operations and reports Weft's errors, after the library's call on a single
-  // request has returned `code`. index: index of the completed request; MPI_UNDEFINED if none has
-  // completed.
+  // Ends the call on a single request. It must be called after the MPI library's call has returned
+  // `code`. It counts the completed collectives for the summary, and reports errors of Weft's
+  // collectives. index: the position of the completed request; MPI_UNDEFINED if none has completed.
+  // Returns the error code for the application.
   int finish_single(int code, int index);
-  // Does what finish_single() does, after a call on several requests. indices: `count` entries, the
-  // request of the k-th status; nullptr if status k belongs to request k.
+  // Ends the call on several requests, as finish_single() does for one. count: the number of
+  // completed requests. indices: the positions of the completed requests, in the order of
+  // `statuses`; nullptr if statuses[k] belongs to request k.
   int finish_array(int code, MPI_Status* statuses, const int* indices, int count);
 
  private:
-  void bring_back();  // copies changed handles of hidden_ to the application's array
+  // Copies the handles that the MPI library has changed from hidden_ to the application's array.
+  void bring_back();
   void completed_at(int index, MPI_Status* status, bool partly);
   void count_wait(std::int64_t ended_ns);
   void observe_completed();
@@ -98,9 +106,10 @@ class Completion {
   Runtime& runtime_;
   const CallId id_;
   const std::span<MPI_Request> requests_;
-  const std::vector<MPI_Request> before_;  // the handles before the library sets some to null
-  std::vector<MPI_Request> hidden_;        // the library's list, without Weft's persistent requests
-  std::vector<std::size_t> hidden_at_;     // indices of hidden_ requests in requests_
+  const std::vector<MPI_Request> before_;  // the handles at the beginning of the call
+  // the copy for the MPI library, with null for Weft's persistent requests
+  std::vector<MPI_Request> hidden_;
+  std::vector<std::size_t> hidden_at_;  // the positions of Weft's persistent requests in the array
   std::vector<Ours> ours_;
   std::int64_t began_ns_ = 0;
 };
@@ -211,7 +220,9 @@ int Completion::test_some(int* completed, int* indices, MPI_Status* statuses) {
   return code;
 }
 
-// Makes the completed request at this index inactive if it is a persistent one of Weft.
+// Makes the request at position `index` inactive, and sets its status, if it is a persistent
+// request of Weft. partly: whether other requests of the call have failed, so that the status must
+// contain an error code.
 void Completion::completed_at(int index, MPI_Status* status, bool partly) {
   for (const Ours& ours : ours_) {
     if (ours.index != index || !ours.persistent) continue;
@@ -226,7 +237,8 @@ bool Completion::is_completed(const Ours& ours) const {
   return Requests::own().find(ours.operation->request()) != ours.operation;
 }
 
-// Divides the call's time among the collectives that were under way during it.
+// Divides the time of this call among the collectives that the caller has waited for. The summary
+// reports each one's share.
 void Completion::count_wait(std::int64_t ended_ns) {
   std::vector<std::int64_t> ends_ns;
   for (const Ours& ours : ours_) ends_ns.push_back(end_of_wait(*ours.operation, ended_ns));
@@ -248,8 +260,8 @@ void Completion::observe_completed() {
   if (observing) count_wait(ended_ns);
   for (const Ours& ours : ours_) {
     Times& times = ours.operation->times;
-    // If waiting_since is 0, another tool's call inside this one has completed the operation and
-    // counted it.
+    // waiting_since is 0 if a nested completion call, made by another PMPI tool inside this one,
+    // has already completed and counted the collective.
     if (!is_completed(ours) || times.waiting_since == 0) continue;
     runtime_.summary.completed(ours.operation->id(), times, ended_ns);
     times.waiting_since = 0;
@@ -294,8 +306,9 @@ int Completion::finish_array(int code, MPI_Status* statuses, const int* indices,
   return code;
 }
 
-// Completes active persistent requests of Weft, and returns true. Returns false, with nothing
-// completed, if others are among the requests, one has failed, or a summary or trace is wanted.
+// Completes the requests of an MPI_Waitall if all of them are active persistent requests of Weft,
+// and returns true. Returns false and completes none if any other request is among them, if a
+// collective has failed, or if a summary or trace is requested.
 bool wait_for_persistent(Runtime& runtime, int count, MPI_Request* requests, MPI_Status* statuses) {
   if (count <= 0 || runtime.observing()) return false;
   const std::span<MPI_Request> all(requests, static_cast<std::size_t>(count));
@@ -312,7 +325,7 @@ bool wait_for_persistent(Runtime& runtime, int count, MPI_Request* requests, MPI
   return true;
 }
 
-// Waits for a request of any kind, including the library's.
+// Waits for one request of any kind: Weft's, the MPI library's or a null request.
 [[gnu::noinline]] int wait_for_any(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
   LongjmpSafe<Completion> completion(runtime, CallId::Wait, 1, request);
   completion->drive_to_end();
@@ -327,8 +340,9 @@ bool wait_for_persistent(Runtime& runtime, int count, MPI_Request* requests, MPI
   return completion->finish_single(code, 0);
 }
 
-// Returns the runtime; nullptr if the call concerns only the library, because the application has
-// no requests of Weft, and Weft watches none of the library's.
+// Returns the runtime if Weft must take part in this completion call. Returns nullptr if the MPI
+// library can complete the call alone, because the application has no requests of Weft's and the
+// summary watches none of the MPI library's.
 inline Runtime* involved() {
   Runtime* runtime = Runtime::active();
   if (!runtime) return nullptr;
@@ -354,7 +368,8 @@ int wait(MPI_Request* request, MPI_Status* status) {
   return wait_for_any(*runtime, request, status);
 }
 
-// Waits for an inline call in an array of length 1.
+// Carries out MPI_Waitall on an array of one request that belongs to an inline call: a collective
+// that its caller advances itself, without a list of requests.
 int wait_inline(Runtime& runtime, MPI_Request* request, MPI_Status* statuses) {
   const bool with_status = statuses != MPI_STATUSES_IGNORE;
   const int code =
@@ -408,7 +423,7 @@ int wait_some(int count, MPI_Request* requests, int* completed, int* indices,
   LongjmpSafe<Completion> completion(*runtime, CallId::Waitsome, count, requests);
   const int code = completion->drive_until_flag([&](int* flag) {
     const int tested = completion->test_some(completed, indices, statuses);
-    *flag = *completed != 0;  // true, too, if no request is active: MPI_UNDEFINED
+    *flag = *completed != 0;  // also true for MPI_UNDEFINED, which means that no request is active
     return tested;
   });
   return completion->finish_array(code, statuses, indices, *completed);
@@ -545,7 +560,9 @@ int Testsome(int count, MPI_Request* requests, int* completed, int* indices, MPI
 
 namespace {
 
-// Progresses operations for calls that query requests without completing them.
+// Progresses Weft's collectives before an MPI_Request_get_status, which looks at requests without
+// completing them. Also starts the MPI library's request that stands for each active persistent
+// request of Weft, so that the MPI library's call reports its state.
 void look_at(int count, const MPI_Request* requests) {
   poll();
   Runtime* runtime = involved();

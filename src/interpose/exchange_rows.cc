@@ -1,5 +1,6 @@
-// Implements weft_exchange_rows_init() of weft.h: a persistent exchange of a matrix's rows between
-// given partners. It is a neighbourhood alltoallw whose topology is passed with the call.
+// Implements weft_exchange_rows_init() of weft.h, which initialises a persistent exchange of matrix
+// rows between given ranks. The exchange is carried out like MPI_Neighbor_alltoallw, but the
+// neighbours are passed with the call instead of being attached to the communicator.
 #include <map>
 #include <span>
 #include <vector>
@@ -30,12 +31,13 @@ int check(const Lists& lists, int ranks) {
   return MPI_SUCCESS;
 }
 
-// The partners to whom this rank sends, or from whom it receives, each with a datatype that selects
-// the partner's rows of the whole matrix.
+// Describes the sending or the receiving side of the exchange: the other ranks, and for each of
+// them a datatype that selects its rows from the whole matrix.
 class Side {
  public:
   int set_up(const Lists& lists, MPI_Datatype row) {
-    // Reserves memory so that empty arrays have valid addresses.
+    // The vectors reserve one entry more than needed, because MPI calls may reject the null pointer
+    // of an empty vector.
     types.reserve(lists.size() + 1);
     counts.reserve(lists.size() + 1);
     displacements.reserve(lists.size() + 1);
@@ -64,7 +66,8 @@ class Side {
   std::vector<std::shared_ptr<FreedLater<MPI_Datatype>>> owned;
 
  private:
-  // Makes the datatype of some rows. Consecutive rows form one block.
+  // Makes the datatype that selects these rows of the matrix. Consecutive rows form one block.
+  // Returns an MPI error code.
   static int make_type(const std::vector<int>& rows, MPI_Datatype row, MPI_Datatype* type) {
     std::vector<int> starts, lengths;
     for (const int number : rows) {
@@ -107,7 +110,7 @@ int initialise(Runtime& runtime, const void* from, const Side& sent, void* to, c
   const auto communicator = Communicators::own().find_or_make(comm);
   if (!communicator) return refused(comm, MPI_ERR_COMM);
   if (!communicator->has_tag_left()) return refused(comm, MPI_ERR_OTHER);
-  // The partners take the place of the communicator's topology; the communicator needs none.
+  // This communicator has the given partners as its neighbours, whatever the topology of `comm` is.
   Communicator partners(comm, InternalCommunicator{comm}, communicator->rank, communicator->size);
   partners.neighbors = Neighbors{received.partners, sent.partners};
   partners.nodes = communicator->nodes;

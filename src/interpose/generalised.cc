@@ -15,16 +15,16 @@
 namespace weft::interpose {
 namespace {
 
-// Copies a status except for its error, which a callback must not set.
+// Copies a status except for its MPI_ERROR, which a query callback must not set.
 void copy_status(const MPI_Status& from, MPI_Status* to) {
   const int error = to->MPI_ERROR;
   *to = from;
   to->MPI_ERROR = error;
 }
 
-// The following three functions are Weft's callbacks, which the library gets for a generalised
-// request of the application. They call the application's own callbacks directly if a call that
-// Weft does not see completes the request.
+// The following three functions are the callbacks that the MPI library gets for a generalised
+// request of the application. If no PutOff lives on this thread, they call the application's
+// callbacks at once.
 
 int query(void* state, MPI_Status* status) {
   const auto& request = *static_cast<const GeneralisedRequest*>(state);
@@ -54,8 +54,8 @@ int cancel(void* state, int complete) {
   return MPI_SUCCESS;
 }
 
-// Returns a completed request of Weft whose callbacks return the status and the codes in
-// `callbacks`, which must outlive it.
+// Returns a new, completed generalised request whose callbacks return the status and the error
+// codes in `callbacks`. That object must exist until the request has been freed.
 MPI_Request request_like(Callbacks& callbacks) {
   const auto query = [](void* state, MPI_Status* status) {
     copy_status(static_cast<Callbacks*>(state)->status, status);
@@ -69,7 +69,7 @@ MPI_Request request_like(Callbacks& callbacks) {
   return request;
 }
 
-// Reports the completion of all these requests by a single call of MPI_Waitsome.
+// Completes all these requests by one call of MPI_Waitsome, and returns its error code.
 int report_by_some(std::vector<MPI_Request>& requests, MPI_Status* statuses) {
   std::vector<int> indices(requests.size());
   int completed = 0;
@@ -167,7 +167,7 @@ int Grequest_start(const void* from, MPI_Grequest_query_function* query_fn,
   *request = made->handle;
   Requests::own().count(made->handle, 1);
   generalised_requests.fetch_add(1);
-  static_cast<void>(made.release());  // the request's callback free() deletes it
+  static_cast<void>(made.release());  // free() deletes the object when the request is freed
   return code;
 }
 
@@ -175,8 +175,9 @@ int Grequest_start(const void* from, MPI_Grequest_query_function* query_fn,
 
 namespace object {
 
-// Completes a generalised request of the application; the library also frees it if MPI_Request_free
-// was called before.
+// Completes a generalised request of the application. If the application has already called
+// MPI_Request_free, the MPI library also frees the request here, so that its callbacks may be
+// called.
 int Grequest_complete(bool, MPI_Request request) {
   return with_callbacks(MPI_STATUS_IGNORE, report_by_wait,
                         [&] { return next_calls.Grequest_complete(request); });

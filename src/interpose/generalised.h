@@ -1,9 +1,13 @@
-// Handles generalised requests of the application. The library gets Weft's callbacks, and the
-// application's callbacks are called after the library's call has returned. There are two reasons.
-// A library may hold a lock while it calls them, as MPICH does for free_fn; the program may have
-// requested a thread level without such locks, which Weft has raised. Besides, MPI calls in a
-// callback are offered to Weft on all ranks alike only outside the library's call, since completion
-// calls differ between ranks.
+// Handles generalised requests (MPI_Grequest_start). The MPI library gets callbacks of Weft's. Weft
+// calls the application's callbacks after the MPI library's call has returned. There are two
+// reasons.
+//
+// First, the MPI library may hold a lock while it calls a callback, as MPICH does for free_fn. The
+// application may have requested a thread level without such locks, which Weft has raised.
+//
+// Second, a callback may make collective calls, which either all ranks or none must offer to Weft.
+// Inside the MPI library's call Weft would not take them, and ranks may differ in the completion
+// call in which the callback is called.
 #pragma once
 
 #include <mpi.h>
@@ -16,10 +20,11 @@
 
 namespace weft::interpose {
 
-// The number of generalised requests that the application has started and not freed.
+// The number of generalised requests that the application has started and that have not been freed
+// yet.
 inline std::atomic<int> generalised_requests{0};
 
-// A generalised request of the application: its callbacks and its handle.
+// Holds the application's callbacks of a generalised request, and the request's handle.
 struct GeneralisedRequest {
   MPI_Grequest_query_function* query_fn;
   MPI_Grequest_free_function* free_fn;
@@ -32,21 +37,22 @@ struct GeneralisedRequest {
   int cancel(int complete) const { return cancel_fn ? cancel_fn(extra_state, complete) : 0; }
 };
 
-// The callbacks of a generalised request that the library has requested during an MPI call, and
-// their results.
+// Records which callbacks of a generalised request the MPI library has asked for during one MPI
+// call, and what the application's callbacks returned afterwards.
 struct Callbacks {
   GeneralisedRequest request;
-  bool queries = false, frees = false, cancels = false;  // which callbacks the library has
-                                                         // requested
-  int was_complete = 0;                                  // the argument `complete` of cancel_fn
+  // These say which callbacks the MPI library has asked for: query_fn, free_fn and cancel_fn.
+  bool queries = false, frees = false, cancels = false;
+  int was_complete = 0;  // the argument `complete` for cancel_fn
   int query_code = MPI_SUCCESS, free_code = MPI_SUCCESS, cancel_code = MPI_SUCCESS;
-  MPI_Status status{};  // filled by query_fn
+  MPI_Status status{};  // the status that query_fn has filled
 
   void call();
   bool have_failed() const { return query_code || free_code || cancel_code; }
 };
 
-// While a PutOff lives, it defers callbacks that the library calls on this thread.
+// While an object of this class lives, callbacks that the MPI library calls on this thread are only
+// recorded. Objects may be nested.
 class PutOff {
  public:
   explicit PutOff(PutOff* outer) : outer_(outer) { innermost_ = this; }
@@ -55,18 +61,21 @@ class PutOff {
   PutOff(const PutOff&) = delete;
   PutOff& operator=(const PutOff&) = delete;
 
-  // Returns the object that records the request's deferred callbacks; nullptr if nothing is
-  // deferred on this thread.
+  // Returns the record of this request's callbacks, after adding it if necessary; nullptr if no
+  // PutOff lives on this thread, so that callbacks must be called at once.
   static Callbacks* of(const GeneralisedRequest& request);
 
-  // A function that makes a call of the library like the application's, for call().
+  // The type of functions that make an MPI call of the same kind as the application's, on another
+  // request.
   using Report = int (*)(MPI_Request* request, MPI_Status* status);
-  // Calls the deferred callbacks after a call that returned `code`. Returns the code for the
-  // application. Libraries treat errors of callbacks differently: therefore `report` makes a call
-  // like the application's on a request whose callbacks return these errors.
+  // Calls the recorded callbacks after an MPI call on a single request has returned `code`. Returns
+  // the code for the application. MPI libraries differ in how they treat an error of a callback.
+  // Therefore, after such an error, report() makes an MPI call like the application's on a new
+  // request whose callbacks return the same error, and its result is returned.
   int call(int code, MPI_Status* status, Report report);
-  // Calls the deferred callbacks after a call with several requests. indices: `count` entries, the
-  // request of the k-th status; nullptr if status k belongs to request k.
+  // Calls the recorded callbacks after an MPI call on several requests has returned `code`, and
+  // returns the code for the application. count: the number of statuses. indices: the positions of
+  // the requests to which the statuses belong; nullptr if statuses[k] belongs to request k.
   int call(int code, std::span<const MPI_Request> requests, MPI_Status* statuses,
            const int* indices, int count);
 
@@ -76,13 +85,13 @@ class PutOff {
   std::vector<Callbacks> callbacks_;
 };
 
-// The two functions to pass as `report`: report_by_wait() for calls that complete a single request,
-// and report_by_status() for calls that only query it.
+// Two functions for the argument `report` of PutOff::call(): report_by_wait() for calls that
+// complete a request, and report_by_status() for calls that only query it.
 int report_by_wait(MPI_Request* request, MPI_Status* status);
 int report_by_status(MPI_Request* request, MPI_Status* status);
 
-// Makes a call that may complete, free or cancel a generalised request, and calls its deferred
-// callbacks afterwards. Returns an MPI error code.
+// Makes an MPI call that may complete, free or cancel a generalised request, and calls that
+// request's callbacks afterwards. call(): makes the MPI call. Returns an MPI error code.
 template <class Call>
 int with_callbacks(MPI_Status* status, PutOff::Report report, Call call) {
   if (generalised_requests.load(std::memory_order_relaxed) == 0) [[likely]]
@@ -92,9 +101,9 @@ int with_callbacks(MPI_Status* status, PutOff::Report report, Call call) {
   return put_off->call(code, status, report);
 }
 
-// Makes a call that may complete several generalised requests, and calls their deferred callbacks
-// afterwards. completed: the number of completed requests, which the call sets. Returns an MPI
-// error code.
+// Makes an MPI call that may complete several generalised requests, and calls their callbacks
+// afterwards. call(): makes the MPI call. completed: where the MPI call stores the number of
+// completed requests; nullptr if all complete at once. Returns an MPI error code.
 template <class Call>
 int with_callbacks(int count, const MPI_Request* requests, MPI_Status* statuses,
                    const int* completed, const int* indices, Call call) {

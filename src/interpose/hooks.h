@@ -1,6 +1,6 @@
-// Functions that the generated wrappers call besides those of src/runtime. A wrapper knows only its
-// call's arguments; all decisions are taken here and in src/runtime. bodies.h (generated) declares
-// the hand-written bodies of wrappers (completion.cc, lifecycle.cc, objects.cc).
+// Declares functions that every generated wrapper of an MPI call uses, besides those of
+// src/runtime. A wrapper knows only its call's arguments; all decisions are taken in the functions
+// that it calls. The hand-written bodies of wrappers are declared in the generated file bodies.h.
 #pragma once
 
 #include <mpi.h>
@@ -12,10 +12,10 @@
 
 namespace weft::interpose {
 
-// Marks this thread as inside a wrapper while it lives. profiled_by: the caller's address if the
-// call's name is PMPI_X; nullptr if it is MPI_X. A call is nested if the thread was already inside
-// a wrapper, or the library is the caller. Weft does not take over nested collectives, but tracks
-// the objects that nested calls change.
+// Marks this thread as inside a wrapper while the object lives. profiled_by: the return address if
+// the application called PMPI_X; nullptr if it called MPI_X. A call is nested if the thread was
+// already inside a wrapper, or if the MPI library itself made the call. Weft passes nested
+// collectives on to the MPI library, but tracks the MPI objects that nested calls create and free.
 class Entry {
  public:
   [[gnu::always_inline]] explicit Entry(const void* profiled_by)
@@ -33,7 +33,8 @@ class Entry {
   const bool nested_;
 };
 
-// Progresses operations, because the application has entered MPI in a call that does not block.
+// Progresses Weft's collectives. It is called when the application makes an MPI call that does not
+// block.
 void poll();
 
 }  // namespace weft::interpose

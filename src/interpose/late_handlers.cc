@@ -27,9 +27,9 @@ void tell(const ReportedError& error, int* code) {
   reinterpret_cast<Handler<Object>*>(error.handler)(&object, code);
 }
 
-// Returns whether a library call on this thread will call the handler after its return. The
-// recorded call may be over, if an application callback has left it by a jump; therefore the stack
-// is searched.
+// Returns whether an MPI library call on this thread will call the error handler after its return.
+// It also searches the stack for that call's frame, since the call may have been left by longjmp()
+// from a callback.
 bool is_before_library() {
   return late_handlers.call && late_handlers.error.call != late_handlers.call &&
          is_on_stack(late_handlers.call);
@@ -42,13 +42,14 @@ void report(Handler<Object>* handler, Object* object, int* code) {
                          (std::uintptr_t)*object, *code, late_handlers.call};
 }
 
-// The functions that the library gets in place of the application's handlers. The library does not
-// tell a function which handler it replaces, so that each handler of the application needs a
-// function of its own.
+// Provides the functions that the MPI library gets in place of the application's error handlers.
+// When the MPI library calls such a function, it does not tell which handler is meant. Therefore
+// each handler has a function of its own.
 template <class Object>
 class LateFunctions {
  public:
-  // Returns the function that replaces the handler; the handler itself if all functions are in use.
+  // Returns the function that stands for this handler. Returns the handler itself if all kMost
+  // functions are in use.
   Handler<Object>* of(Handler<Object>* handler) {
     const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < kMost; ++i) {
@@ -74,7 +75,8 @@ class LateFunctions {
   static inline constinit std::array<Handler<Object>*, kMost> handlers_{};
 };
 
-// Makes all further library calls handle errors late, that is, after they have returned.
+// Replaces the functions in the tables of MPI calls, so that from now on error handlers are called
+// after each call has returned. Has no effect after the first time.
 void stand_before_library() {
   [[maybe_unused]] static const bool once = [] {
     next_calls_before = next_calls;
@@ -84,8 +86,8 @@ void stand_before_library() {
   }();
 }
 
-// Returns the function that the library gets in place of the application's handler. from: code
-// address of the caller that installs the handler.
+// Returns the function to give to the MPI library in place of the application's error handler.
+// from: the code address of the caller that creates the handler.
 template <class Object>
 Handler<Object>* given(const void* from, Handler<Object>* handler) {
   static constinit LateFunctions<Object> late_functions;

@@ -1,8 +1,7 @@
-// Calls the application's error handlers after the library's call has returned. The library gets a
-// function of Weft in place of each handler, which records the error. If several threads may call
-// MPI, MPICH and its derivatives hold a lock while they call a handler; one that throws or jumps
-// would leave it held. Since Weft has raised the thread level, the program would not have met this
-// lock without Weft.
+// Calls the application's error handlers only after the MPI library's call has returned. The MPI
+// library gets a function of Weft's in place of each handler, which records the error. This is
+// needed in programs whose thread level Weft has raised: MPICH and its derivatives then hold a lock
+// while they call a handler, and a handler that throws or calls longjmp() would leave it locked.
 #pragma once
 
 #include <mpi.h>
@@ -14,32 +13,36 @@
 
 namespace weft::interpose {
 
-// An error that the library has reported, and the application's handler for it.
+// Describes an error that the MPI library has reported, and the application's error handler for it.
 struct ReportedError {
   void (*tell)(const ReportedError& error, int* code);
   void (*handler)();
-  std::uintptr_t object;  // the communicator, window or file
+  std::uintptr_t object;  // the handle of the communicator, window or file
   int code;
-  const void* call;  // the library call in which the error occurred, identified by its frame's end
+  const void* call;  // the MPI call that failed, identified by the end of its stack frame
 };
 
 struct LateHandlers {
-  const void* call;  // the innermost library call, identified by the end of its stack frame
+  // The innermost MPI library call that is wrapped by LateHandling, identified by the end of its
+  // stack frame; nullptr outside of such calls.
+  const void* call;
   ReportedError error;
 };
 extern constinit thread_local LateHandlers late_handlers __attribute__((tls_model("initial-exec")));
 
-// Calls the handler of the error that was recorded in a library call, after the call has returned
-// `code`. Returns the handler's code if the recorded error was `code`; otherwise `code`.
+// Calls the application's handler for the recorded error. It must be called after the MPI library's
+// call has returned `code`. If the recorded error has this code, returns the code that the handler
+// sets; otherwise returns `code`.
 int tell_late(int code);
 
-// The tables of the library's functions as they were before LateCall's functions were put in.
+// Copies of the tables next_calls and library_calls, from the time before their functions were
+// replaced by those of LateCall.
 extern NextCalls next_calls_before;
 extern LibraryCalls library_calls_before;
 
-// LateHandling: surrounds a library call, and calls the handler of an error at the end. It has no
-// destructor, since handlers may leave by a jump; then the frame recorded in late_handlers.call is
-// no longer on the stack.
+// LateHandling surrounds a call of the MPI library, and calls the application's error handler at
+// its end(). It uses end() instead of a destructor, since a handler may leave by longjmp(). After
+// that, late_handlers.call refers to a stack frame that no longer exists.
 class LateHandling {
  public:
   [[gnu::always_inline]] LateHandling() : before_(late_handlers.call) {
@@ -56,8 +59,8 @@ class LateHandling {
   const void* const before_;
 };
 
-// LateCall<kCall>: functions with the signature of a library call that make this call inside a
-// LateHandling, and stand_before(), which puts them in the tables of calls.
+// LateCall<kCall> provides a function with the signature of an MPI call, which makes that call
+// inside a LateHandling. stand_before() puts this function into the tables of calls.
 template <auto kCall>
 struct LateCall;
 

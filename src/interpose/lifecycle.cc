@@ -1,4 +1,5 @@
-// Implements MPI_Init to MPI_Finalize, further hooks of the wrappers, and Weft's C interface.
+// Implements MPI_Init, MPI_Init_thread and MPI_Finalize, and functions of Weft's C interface
+// (weft.h).
 #include "runtime/lifecycle.h"
 
 #include <dlfcn.h>
@@ -28,7 +29,8 @@
 #include "runtime/job/whole_collectives.h"
 #include "runtime/request/inline_call.h"
 #include "topo/job.h"
-// The functions of Weft's C interface are weak in programs; this file defines them.
+// Programs declare the functions of Weft's C interface as weak symbols, so that they run without
+// Weft. This macro exports the definitions in this file.
 #define WEFT_API __attribute__((visibility("default")))
 #include "runtime/request/watchdog.h"
 #include "weft.h"
@@ -42,11 +44,15 @@ namespace {
   std::_Exit(2);
 }
 
-// The way in which this process initialises MPI.
+// Holds what MPI_Init must know before it calls the MPI library's initialisation.
 struct Beginning {
   Config config;
-  bool by_rule;           // the rule of engine auto keeps the application's thread level
-  std::string refusal{};  // error message that one rank of the job prints once MPI is initialised
+  // True if MPI is initialised with the application's own thread level, because engine auto can
+  // work with it.
+  bool by_rule;
+  // The reason for which Weft refuses to work. One rank of the job prints it after MPI has been
+  // initialised. Empty if there is none.
+  std::string refusal{};
 
   bool keeps_level() const {
     return by_rule || config.engine == Engine::native || is_to_continue_after_failures();
@@ -65,12 +71,13 @@ Beginning beginning_for(int required) {
   return {config, weft::keeps_level(config, one_node, required == MPI_THREAD_MULTIPLE)};
 }
 
-// State of MPI_Finalize. It is not on the stack, and is never destroyed, because a callback of the
-// application may leave MPI_Finalize by a jump.
+// The state of MPI_Finalize. It does not lie on the stack and is never destroyed, because a
+// callback of the application may leave MPI_Finalize by longjmp().
 struct Finalizing {
-  std::optional<OutsideCalls> application;  // set while the application's callbacks run
-  std::optional<WatchedCall> rest;          // the part of MPI_Finalize after the callbacks, for the
-                                            // watchdog
+  std::optional<OutsideCalls> application;  // present while the application's callbacks run
+  // Present in the part of MPI_Finalize after the callbacks, so that the watchdog reports it if it
+  // hangs.
+  std::optional<WatchedCall> rest;
   bool is_called = false;
 };
 
@@ -79,15 +86,15 @@ Finalizing& finalizing() {
   return one;
 }
 
-// Makes MPI calls count as the application's from here until end_within(). Is called by the library
-// in MPI_Finalize.
+// A callback for MPI_COMM_SELF that runs at the beginning of MPI_Finalize. MPI calls from now on,
+// until end_within(), count as the application's, since its own callbacks run in this time.
 int application_calls(MPI_Comm, int, void*, void*) {
   finalizing().application.emplace();
   return MPI_SUCCESS;
 }
 
-// Ends Weft's runtime. Is called by the library in MPI_Finalize or, under MPICH and if a session
-// outlives MPI_Finalize, in the last MPI_Session_finalize.
+// A callback for MPI_COMM_SELF that ends Weft's runtime. The MPI library calls it in MPI_Finalize.
+// MPICH calls it in the last MPI_Session_finalize if a session is still open at MPI_Finalize.
 int end_within(MPI_Comm, int, void*, void*) {
   Finalizing& now = finalizing();
   now.application.reset();
@@ -98,15 +105,17 @@ int end_within(MPI_Comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
-// Runs the delete callbacks of MPI_COMM_SELF while Weft's threads may still call MPI. The callbacks
-// may need that: with engine tcc two ranks may have started collectives in different orders.
+// Runs the application's delete callbacks of MPI_COMM_SELF while Weft's threads may still call MPI.
+// With engine tcc these callbacks may depend on those threads: two ranks may have started
+// collectives on different communicators in different orders.
 void run_callbacks_early() {
   finalizing().application.emplace();
   delete_attributes_of_self();
   finalizing().application.reset();
 }
 
-bool ends_in_callback = false;  // true if the library calls end_within() in its MPI_Finalize
+// True if end_within() is registered, so that the MPI library calls it in MPI_Finalize.
+bool ends_in_callback = false;
 
 void begin(const Beginning& beginning, int asked_level, int level) {
   if (beginning.refusal.empty()) {
@@ -118,8 +127,8 @@ void begin(const Beginning& beginning, int asked_level, int level) {
   refuse({beginning.refusal});
 }
 
-// Initialises MPI. The application gets at least the thread level that it requested; engines with a
-// thread need MPI_THREAD_MULTIPLE internally.
+// Initialises MPI and then Weft. Requests MPI_THREAD_MULTIPLE if Weft's threads need it, otherwise
+// the level that the application requested. Returns the MPI library's error code.
 int initialise(const Beginning& beginning, int* argc, char*** argv, int required, int* provided) {
   const int level = beginning.keeps_level() ? required : MPI_THREAD_MULTIPLE;
   const int code = next_calls.Init_thread(argc, argv, level, provided);
@@ -146,16 +155,16 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
   return initialise(beginning_for(required), argc, argv, required, provided);
 }
 
-// Ends the thread that carries out collectives in CUDA streams (src/gpu), if the program uses them.
-// That thread may call MPI until this function returns.
+// Ends the thread that carries out collectives in CUDA streams, if the program is linked to
+// libweft-gpu. That thread may call MPI until this function returns.
 void end_streams() {
   if (auto* const end = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "weft_gpu_finalize")))
     end();
 }
 
-// Delete callbacks of MPI_COMM_SELF that have not run yet do so inside the library's MPI_Finalize,
-// between two callbacks of Weft; MPI calls in them count as the application's. If a session is
-// still open, MPICH finalises only in the last MPI_Session_finalize.
+// Ends Weft, and finalises MPI. The application's delete callbacks of MPI_COMM_SELF run inside the
+// MPI library's MPI_Finalize, between Weft's callbacks application_calls() and end_within(). If a
+// session is still open, MPICH calls them only in the last MPI_Session_finalize.
 int Finalize() {
   finalizing().is_called = true;
   end_streams();

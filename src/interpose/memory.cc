@@ -1,6 +1,6 @@
-// Implements MPI_Alloc_mem and MPI_Free_mem. Large memory comes from the heap that the other ranks
-// of the node can access, so that collectives on it need no copy. Small requests, and those with an
-// info argument, are passed to the library.
+// Implements MPI_Alloc_mem and MPI_Free_mem. Large memory comes from a heap that the other ranks of
+// the node can access, so that collectives inside the node need no copy. Small requests, and
+// requests with an info argument, are passed to the MPI library.
 #include "coll/algorithm.h"
 #include "interpose/generated/bodies.h"
 #include "library/generated/next_calls.h"

@@ -1,7 +1,8 @@
-// Prints the sentence of nothing_called.h when a process exits. It does so only in the process that
-// `weft run` itself has become, and only if that has not waited for a child process: a shell or
-// script leaves MPI to other programs. The first of several ranks prints the sentence. If no
-// summary was requested, a program with an MPI library need not use it.
+// Prints a message at exit if the program has not called MPI_Init. Only the process that `weft run`
+// itself started prints it, and only if it had no child processes: a shell script, for instance,
+// leaves MPI to the programs that it starts. If there are several ranks, rank 0 prints it. A
+// program that is linked to an MPI library but does not use it gets the message only if a summary
+// is requested.
 #include "interpose/nothing_called.h"
 
 #include <sys/resource.h>
@@ -46,12 +47,13 @@ bool has_mpi_library() {
   return find_behind_weft("PMPI_Finalize") != nullptr;
 }
 
-// Prints that the program has not called MPI, if that is worth telling. Says nothing after a
-// program that failed, which has reported its own reason.
+// Prints that the program has not called MPI_Init. It prints nothing if the program has failed,
+// since such a program reports its own reason.
 void say_that_there_was_nothing_to_do(int status, void*) {
   if (status != 0 || has_begun || !started_by_weft_run() || !is_first_rank() || had_children())
     return;
-  // Checks the settings, because an error in them would have been reported only in MPI_Init.
+  // The settings are checked here, because this is otherwise done in MPI_Init, which the program
+  // has not called.
   if (const auto config = checked_config(); !config) say(config.error().message);
   if (!wants_summary() && has_mpi_library()) return;
   const std::string program = program_invocation_name;
@@ -60,8 +62,9 @@ void say_that_there_was_nothing_to_do(int status, void*) {
       "' whether it is linked to one");
 }
 
-// Registers the function that prints the sentence. A constructor does so before the program
-// registers its own exit functions, so that the sentence comes after them.
+// Registers the function that prints the message at exit. A constructor registers it before the
+// program registers exit functions of its own. Exit functions run in reverse order, so the message
+// comes last.
 [[gnu::constructor]] void watch_for_the_end() {
   if (started_by_weft_run()) on_exit(say_that_there_was_nothing_to_do, nullptr);
 }

@@ -1,9 +1,11 @@
-// Prints a sentence at exit if the user requested a summary but the program never initialised MPI.
+// Prints a message at exit if the program has never initialised MPI, so that Weft had nothing to
+// do.
 #pragma once
 
 namespace weft::interpose {
 
-// Notes that Weft has seen a call of MPI_Init in this process.
+// Must be called when the application calls MPI_Init. No message about a missing MPI_Init is
+// printed then.
 void mpi_has_begun();
 
 }  // namespace weft::interpose

@@ -1,5 +1,6 @@
-// Implements calls that free, mark or change requests, communicators, datatypes and operators.
-// Requests may be neither freed nor cancelled while a collective is active (MPI-4.1, 6.12).
+// Implements the calls that create and free communicators, set hints on them, and free requests,
+// datatypes and operators. MPI forbids freeing or cancelling the request of an active collective
+// (MPI-4.1, 6.12).
 #include "interpose/objects.h"
 
 #include <atomic>
@@ -33,7 +34,9 @@
 namespace weft::interpose {
 namespace {
 
-// Frees the object now, or when the last operation that uses it has completed.
+// Frees a datatype or operator at once if no active collective uses it; otherwise when the last
+// collective that uses it is complete. uses: tells whether a collective uses the handle. free: the
+// MPI library's call. Returns an MPI error code.
 template <class Handle, class Uses>
 int free_after_use(Handle* handle, Handle null, int (*free)(Handle*), Uses uses) {
   Runtime* runtime = Runtime::active();
@@ -56,7 +59,8 @@ Hints inherited_hints(MPI_Comm comm) {
   return parent ? parent->hints : Hints{};
 }
 
-// Reads the communicator's hints; collective. Returns none if they could have no effect.
+// Reads the info hints for a communicator. It is collective over `comm`. Returns no hints if Weft
+// carries out no collectives on this communicator.
 Hints hints_on(MPI_Comm comm, MPI_Info info) {
   Runtime* runtime = Runtime::active();
   const bool served =
@@ -64,8 +68,8 @@ Hints hints_on(MPI_Comm comm, MPI_Info info) {
   return served ? read_hints(info, comm) : Hints{};
 }
 
-// Reports an ineffective hint once, on the first rank, since programs may make many communicators
-// with it.
+// Tells the user that the hint weft_engine has no effect in this job. It prints this only once and
+// only on rank 0 of `comm`, since a program may set the hint on many communicators.
 void say_hint_is_void(const Runtime& runtime, MPI_Comm comm) {
   static std::atomic_flag said;
   int rank = 0;
@@ -107,9 +111,9 @@ int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
 
 namespace {
 
-// Returns the runtime if this duplication may be deferred, otherwise nullptr. Open MPI's Fortran
-// binding, which calls PMPI_X, reads the new handle immediately from a temporary variable. Such a
-// duplication is not deferred; the deferred calls begin before it.
+// Returns the runtime if this MPI_Comm_idup may be deferred; otherwise nullptr. In Open MPI the
+// Fortran binding calls PMPI_Comm_idup and reads the new handle at once from a temporary variable,
+// so that the call cannot be deferred. In this case all deferred calls on `comm` are started first.
 Runtime* defers_duplications(MPI_Comm comm, const MPI_Comm* newcomm, const MPI_Request* request) {
   Runtime* runtime = newcomm && request ? Runtime::active() : nullptr;
 #if defined(WEFT_FAMILY_OPENMPI)
@@ -125,8 +129,9 @@ Runtime* defers_duplications(MPI_Comm comm, const MPI_Comm* newcomm, const MPI_R
 
 }  // namespace
 
-// Defers the duplication if collectives are deferred, because its order among the library's
-// collectives must be that of the application's calls.
+// Duplicates a communicator without blocking. If collectives on `comm` are deferred (waiting for
+// the other ranks' choice), the duplication is deferred, too: the MPI library must get all
+// collective calls in the application's order.
 int Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
   Runtime* runtime = defers_duplications(comm, newcomm, request);
   if (runtime)
@@ -153,8 +158,9 @@ int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
   return code;
 }
 
-// Applies hints to collectives started afterwards. The communicator gets a new internal
-// communicator, so that collectives of two engines never share one: each engine has its own order.
+// Sets hints on a communicator; they apply to collectives that start later. Each engine starts
+// collectives in an order of its own, so that two engines must not share one internal communicator.
+// The communicator therefore gets a new internal communicator.
 int Comm_set_info(MPI_Comm comm, MPI_Info info) {
   BlockingCall guard(CallId::Comm_set_info);
   after_deferred(comm);
@@ -175,8 +181,8 @@ int Comm_set_info(MPI_Comm comm, MPI_Info info) {
 
 namespace {
 
-// Unregisters a communicator that is about to be freed. Registers it again if it is not freed, even
-// if an application callback leaves the call by a jump.
+// Unregisters a communicator that is about to be freed. The destructor registers it again unless
+// is_freed() has been called, for instance if an application callback leaves the call by longjmp().
 class Forgotten {
  public:
   explicit Forgotten(MPI_Comm comm) : known_(Communicators::own().remove(comm)) {}
@@ -198,7 +204,8 @@ class Forgotten {
   std::shared_ptr<Communicator> known_;
 };
 
-// Frees a communicator. Weft drops its data on it before the library can reuse the handle.
+// Frees a communicator by free(). Weft first drops its own data about the communicator, because the
+// MPI library may give the handle to a new communicator at once. Returns an MPI error code.
 int free_communicator(CallId id, bool nested, MPI_Comm* comm, int (*free)(MPI_Comm*)) {
   std::optional<BlockingCall> guard;
   if (!nested) guard.emplace(id);
@@ -224,8 +231,8 @@ int Comm_disconnect(bool nested, MPI_Comm* comm) {
   return free_communicator(CallId::Comm_disconnect, nested, comm, next_calls.Comm_disconnect);
 }
 
-// Frees a request. An active collective's request must not be freed, and causes an error. But
-// programs do free it after MPI_Request_get_status has reported its completion, which is allowed.
+// Frees a request. It is an error to free the request of an active collective. A program may free
+// it, however, after MPI_Request_get_status has reported the collective as complete.
 int Request_free(bool, MPI_Request* request) {
   Runtime* runtime = Runtime::active();
   if (runtime) InlineCall::own().hand_over();

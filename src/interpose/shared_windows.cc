@@ -1,6 +1,6 @@
-// Implements MPI_Win_allocate_shared, and the freeing of windows. All ranks of a shared window have
-// mapped its memory. They agree on a number for the window and on the offsets of the ranks' parts,
-// so that collectives on buffers there need no copy.
+// Implements MPI_Win_allocate_shared and MPI_Win_free. All ranks of a shared-memory window have
+// mapped its memory, so that collectives on buffers inside the window need no copy. For this the
+// ranks agree on a number for the window and on the offset of each rank's part.
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -28,10 +28,10 @@ namespace {
 
 using Words = std::vector<std::int64_t>;
 
-// The numbers of windows. The object is never destroyed, since programs free windows while the
-// process exits.
+// Maps windows to the numbers on which their ranks have agreed. It is never destroyed, since
+// programs may free windows while the process exits.
 struct Known {
-  std::mutex mutex;  // guards the members below
+  std::mutex mutex;  // guards `numbers`
   std::map<MPI_Win, std::int64_t> numbers;
 };
 Known& known() {
@@ -44,8 +44,8 @@ struct Part {
   std::int64_t bytes = 0;
 };
 
-// Returns the parts of the window, indexed by rank. An empty part has no address, because some
-// libraries return a meaningless one.
+// Returns the parts of the window, indexed by rank. An empty part gets a null pointer, because some
+// MPI libraries return a meaningless address for it.
 std::vector<Part> parts_of(MPI_Win window, int ranks) {
   std::vector<Part> parts(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
@@ -58,7 +58,8 @@ std::vector<Part> parts_of(MPI_Win window, int ranks) {
   return parts;
 }
 
-// Returns the range from the first byte of any part to the last; empty if all parts are empty.
+// Returns the address range that contains the parts of all ranks; an empty range if all parts are
+// empty.
 Part span_of(const std::vector<Part>& parts) {
   std::byte *first = nullptr, *last = nullptr;
   for (const Part& part : parts) {
@@ -69,8 +70,8 @@ Part span_of(const std::vector<Part>& parts) {
   return {first, last - first};
 }
 
-// Returns offset and size of each part in bytes. If these are equal on all ranks, one address
-// locates the whole window.
+// Returns the offset and size in bytes of each rank's part. If these are equal on all ranks, an
+// offset from the first byte identifies the same byte of the window on each rank.
 Words layout_of(const std::vector<Part>& parts, const std::byte* first) {
   Words layout;
   for (const Part& part : parts) {
@@ -80,15 +81,16 @@ Words layout_of(const std::vector<Part>& parts, const std::byte* first) {
   return layout;
 }
 
-// Returns a number for a window that is unique on this node. It differs from the numbers of heaps,
-// which are ranks.
+// Returns a new number for a window, which is unique on this node. It also differs from the numbers
+// of the ranks' heaps, which are the ranks in MPI_COMM_WORLD.
 std::int64_t new_number(int world_rank) {
   static std::atomic<std::int64_t> made{0};
   return (std::int64_t{world_rank} + 1) << 32 | made.fetch_add(1);
 }
 
-// Makes the ranks agree on a window; collective. Returns the first rank's number for the window;
-// nullopt on all ranks if some rank cannot use the window or has another layout of its parts.
+// Lets the ranks of `comm` agree on a window; collective. usable: whether this rank can use the
+// window for collectives. Returns the number that rank 0 has chosen. Returns nullopt on all ranks
+// if any rank cannot use the window, or if the layouts differ.
 std::optional<std::int64_t> agree(MPI_Comm comm, int own_world_rank, bool usable, Words layout) {
   const Words own = layout;
   layout.push_back(new_number(own_world_rank));
@@ -101,7 +103,8 @@ std::optional<std::int64_t> agree(MPI_Comm comm, int own_world_rank, bool usable
   return refusals == 0 ? std::optional(layout.back()) : std::nullopt;
 }
 
-// Removes and returns the window's number, since the library may reuse the handle.
+// Removes the window from the map, since the MPI library may reuse its handle. Returns its number;
+// nullopt if it had none.
 std::optional<std::int64_t> take_number(MPI_Win window) {
   const std::lock_guard lock(known().mutex);
   const auto node = known().numbers.extract(window);
@@ -113,7 +116,8 @@ void give_number(MPI_Win window, std::int64_t number) {
   known().numbers[window] = number;
 }
 
-// Registers a new window. Collective over its ranks.
+// Registers a new window, so that collectives can use its memory directly. It is collective over
+// `comm`, the ranks of the window.
 void get_to_know(MPI_Win window, MPI_Info info, MPI_Comm comm) {
   int rank = 0, ranks = 1;
   library_calls.Comm_rank(comm, &rank);
@@ -122,7 +126,8 @@ void get_to_know(MPI_Win window, MPI_Info info, MPI_Comm comm) {
   if (ranks == 1 || !heaps_are_shared(members)) return;
   const auto parts = parts_of(window, ranks);
   const Part span = span_of(parts);
-  // Without locks a rank may free and unmap the window while another rank's collective uses it.
+  // If the program promises with no_locks not to lock the window, a rank may free and unmap the
+  // window while another rank's collective still uses it.
   const bool usable = span.bytes > 0 && !says_no_locks(info);
   const int own_world_rank = members[static_cast<std::size_t>(rank)];
   const auto number = agree(comm, own_world_rank, usable, layout_of(parts, span.begin));
@@ -162,9 +167,9 @@ int Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_
 
 namespace object {
 
-// Frees a window. Until all ranks have called MPI_Win_free, other ranks may still look up addresses
-// in the window that its ranks have published. Memory that is mapped at these addresses afterwards
-// must not be mistaken for the window.
+// Frees a window. While some ranks have freed the window and others have not, other ranks may still
+// use addresses inside it that were published earlier. New memory at these addresses must not be
+// mistaken for the window. Therefore the window is marked as leaving before it is freed.
 int Win_free(bool nested, MPI_Win* win) {
   std::optional<BlockingCall> guard;
   const MPI_Win window = *win;
@@ -174,7 +179,7 @@ int Win_free(bool nested, MPI_Win* win) {
   }
   const auto number = take_number(window);
   if (number) shared_ranges().set_leaving(*number, true);
-  end_all(window);  // another window may get the handle
+  end_all(window);  // must precede Win_free(), after which another window may get the handle
   const auto followed = take_window(window);
   const int code = next_calls.Win_free(win);
   if (followed && code != MPI_SUCCESS) give_window_back(window, *followed);

@@ -1,6 +1,5 @@
-// SinglePersistent: completes a single persistent request of Weft without calling the MPI library.
-// It is separate from the other completions because it needs no list of requests, and short
-// collectives need a short path.
+// SinglePersistent completes one persistent request of Weft without calling the MPI library. Unlike
+// the class Completion it needs no list of requests, which makes short collectives faster.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +15,8 @@ namespace weft::interpose {
 
 class SinglePersistent {
  public:
-  // Finds the operation of the request; there is none if the request is not a persistent one of
-  // Weft, or is inactive.
+  // Looks for the operation of the request. Afterwards operator bool tells whether the request is
+  // an active persistent request of Weft.
   SinglePersistent(Runtime& runtime, CallId id, MPI_Request request) : runtime_(runtime), id_(id) {
     auto* const found = Requests::own().find_persistent(request);
     if (!found || !found->active()) return;
@@ -35,7 +34,8 @@ class SinglePersistent {
     if (is_inline && operation_->advance_inline(runtime_.progress.polls_inline())) return;
     drive(runtime_.progress, *operation_, is_inline);
   }
-  // Progresses all operations once. Returns whether the request's operation is complete.
+  // Progresses all of Weft's active collectives once. Returns whether the request's own collective
+  // is complete.
   bool test() {
     const bool is_inline = operation_->claim();
     runtime_.progress.poll_in_test_call();
@@ -45,7 +45,8 @@ class SinglePersistent {
     return done;
   }
 
-  // Returns whether the operation has failed; valid once the operation is complete.
+  // Returns whether the collective has failed. The result is valid only after the collective is
+  // complete.
   bool has_failed() const { return operation_->error_code() != MPI_SUCCESS; }
 
   int complete(MPI_Status* status) {
