@@ -1,6 +1,6 @@
-// Implements the native part of `weft advise`, which starts once per rank. The first rank of a job,
-// and a command that starts a launcher, run Python. Python starts this program again with
-// --directory and shows the report afterwards.
+// Implements the native part of `weft advise`, which runs once per rank. The user's command, and
+// rank 0 if `weft advise` is started by a launcher, continue in Python. Python starts this program
+// again with the option --directory, and shows the report afterwards.
 #include "launch/advise.h"
 
 #include <signal.h>
@@ -22,16 +22,17 @@ namespace {
 
 struct Arguments {
   std::string directory, overhead, mpi;
-  // Arguments of a replay: its program, form (library or auto), plan, and the directories of its
-  // MPI library.
+  // The arguments of a replay of recorded calls: the replay program, its form ("library" or
+  // "auto"), the file of recorded calls, and the directories of the MPI library for
+  // LD_LIBRARY_PATH.
   std::string replay, form, plan, libraries;
-  bool check = false;  // true if the command is `weft check`
+  bool check = false;  // true for `weft check`
   bool verify = false, refused = false, help = false;
   std::vector<std::string> command;
 };
 
-// Returns whether one of Python's options takes the next word as its value: "--out FILE", not
-// "--out=FILE".
+// Returns whether `word` is an option of the Python part whose value is the next word, as in "--out
+// FILE". Returns false for "--out=FILE" and for options without a value.
 bool has_value_behind(std::string_view word) {
   for (const std::string_view flag :
        {"--check", "--verify", "--sample", "--no-sample", "--help", advise::kRefusedOption})
@@ -40,7 +41,8 @@ bool has_value_behind(std::string_view word) {
   return word.substr(0, 2) == "--" || word.size() == 2;
 }
 
-// Reads the options that the ranks need; all others are for Python.
+// Reads the options that the native part needs from the command line. It skips all others, which
+// are for Python.
 Arguments read(int argc, char** argv) {
   Arguments found;
   const auto value_of = [&](int& i, std::string_view name) -> const char* {
@@ -79,22 +81,22 @@ Arguments read(int argc, char** argv) {
   return found;
 }
 
-// Returns whether the command is `weft lab run`.
+// Returns whether the command is `weft lab run`, which starts a job like a launcher does.
 bool starts_lab(const std::vector<std::string>& command) {
   const std::string& program = command[0];
   return command.size() > 2 && program.substr(program.rfind('/') + 1) == "weft" &&
          command[1] == "lab" && command[2] == "run";
 }
 
-// Makes this process end when its Python parent does. The first rank is a child of Python, and what
-// kills a job kills only the parent.
+// Makes the kernel kill this process when its Python parent dies. On rank 0 the launcher started
+// the parent, and a launcher that kills the job kills only the parent.
 void end_with_parent() {
   const char* const parent = std::getenv(advise::kParentVariable);
   if (parent && std::to_string(getppid()) == parent) prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-// Starts the program of a replay on the recorded program's own MPI library, with Weft if the form
-// is auto.
+// Starts the replay program with the MPI library of the recorded program. If the form is "auto",
+// Weft is preloaded.
 int replay(const std::string& self, const Arguments& arguments) {
   std::string directories = arguments.libraries;
   if (const char* before = std::getenv("LD_LIBRARY_PATH")) directories += std::string(":") + before;
@@ -102,8 +104,8 @@ int replay(const std::string& self, const Arguments& arguments) {
   RunOptions options;
   options.command = {arguments.replay, arguments.form, arguments.plan, arguments.plan + ".times"};
   if (arguments.form == "auto") {
-    // A file of its own keeps what this replay has learnt, so that later replays reuse it, as a
-    // long-running program would. The user's own file is not touched.
+    // Replays keep their learnt choices in a file of their own, so that later replays start with
+    // them, as a long-running program would. The user's own file stays unchanged.
     setenv("WEFT_PLAN_CACHE", (arguments.plan + ".learnt").c_str(), 1);
     return start_program(self, options);
   }
@@ -113,22 +115,23 @@ int replay(const std::string& self, const Arguments& arguments) {
   return become(arguments.replay, words.data());
 }
 
-// Starts the rank's program with the advisor's library preloaded.
+// Starts the rank's program with the advisor's library preloaded. Returns an exit status if that
+// fails.
 int start_watched(const std::string& self, const Arguments& arguments) {
   auto options = watching_options(arguments.mpi, arguments.command);
   if (!options) return refuse(options.error().message);
   return start_program(self, *options);
 }
 
-// Starts the program of a rank whose command line Python has refused, so that all ranks end. The
-// other ranks are about to enter MPI_Init, where this rank tells them through the advisor's
-// library.
+// Starts this rank's program although Python has refused the command line. The preloaded advisor's
+// library then tells the other ranks in MPI_Init that all must end. Otherwise they would wait in
+// MPI_Init for this rank. Returns 2 if the command does not start a rank.
 int end_with_all(const std::string& self, const Arguments& arguments) {
   const auto& command = arguments.command;
   if (command.empty() || launcher_of_command(command[0]) != Launcher::none || starts_lab(command))
     return 2;
   setenv(advise::kRefusedVariable, "1", 1);
-  // The option --mpi is left out, since it may be what Python has refused.
+  // Only the command is passed on, without option --mpi, which may be what Python has refused.
   Arguments plain;
   plain.command = command;
   return start_watched(self, plain);
@@ -142,8 +145,8 @@ std::optional<int> advise(const std::string& self, int argc, char** argv) {
   if (arguments.command.empty() || arguments.help) return std::nullopt;
   const Launcher launcher = launcher_of_command(arguments.command[0]);
   const bool prepared = !arguments.directory.empty();
-  // The command must be looked at, too: in a batch script that starts a job, the environment looks
-  // like that of a rank.
+  // The launcher's variables alone do not tell that this process is a rank, since a batch script
+  // that starts a job has them, too. Therefore the command is also examined.
   const bool starts_job = launcher != Launcher::none || starts_lab(arguments.command);
   if (arguments.verify && launched_rank() && !starts_job)
     return refuse("weft advise --verify starts a job: put weft advise before the launcher");

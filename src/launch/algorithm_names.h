@@ -1,4 +1,5 @@
-// Lists the names of each collective's algorithms without linking their code.
+// Lists the names of the algorithms of each collective. This works without linking the algorithms'
+// code.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Prints help as text, 80 columns wide, and as JSON.
+// Prints the help as text of 80 columns, and as JSON.
 #include "launch/help.h"
 
 #include <algorithm>
@@ -25,8 +25,8 @@ constexpr const char* kExitStatus =
     "The exit status is the program's own; 2 when Weft refuses; 126 or 127 when the program cannot "
     "be started or is not found.";
 
-// Wraps `text` into lines that fit. Each line after the first is indented by `indent` spaces; the
-// first one begins in column `used`.
+// Breaks `text` into lines that fit the width. used: the column in which the first line begins.
+// indent: the number of spaces before each further line.
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t used) {
   std::string lines;
   while (!text.empty()) {
@@ -51,8 +51,8 @@ std::string synopsis(const Option& option) {
   return option.name + (option.alone ? "[=" + argument + "]" : " " + argument);
 }
 
-// Returns a text about the option's values, such as "E: native, assist; default: auto; variable:
-// WEFT_ENGINE".
+// Returns the values, default and variable of an option as text, such as "E: native, assist;
+// default: auto; variable: WEFT_ENGINE".
 std::string facts(const Option& option) {
   std::string text;
   const auto add = [&](const char* what, const char* fact) {
@@ -105,7 +105,7 @@ std::string algorithms_json(Kind kind) {
   return "    " + in_quotes(kind_name(kind)) + ": [" + names + "]";
 }
 
-// Writes the entries of a JSON list or object, with commas between them.
+// Collects the entries of a JSON list or object, and puts commas between them.
 class Entries {
  public:
   void add(const std::string& entry) { text_ += (text_.empty() ? "\n" : ",\n") + entry; }

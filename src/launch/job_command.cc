@@ -17,7 +17,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr int kMostAbove = 8;  // most processes between a rank and its launcher that are looked at
+// The launcher is searched among this number of ancestors of a rank's process.
+constexpr int kMostAbove = 8;
 
 bool is_weft(const std::string& word) {
   return word.substr(word.rfind('/') + 1) == "weft";
@@ -39,7 +40,7 @@ Words words_of(int process) {
   return words;
 }
 
-// Returns the parent of a process; 0 if it has none or has ended.
+// Returns the ID of a process's parent; 0 if the process has no parent or has ended.
 int parent_of(int process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -52,8 +53,8 @@ int parent_of(int process) {
   return parent;
 }
 
-// Returns the command line of the launcher that started this rank; empty if no ancestor is a
-// launcher.
+// Returns the command line of the launcher that started this rank; an empty list if none of the
+// process's ancestors is a launcher.
 Words launcher_above() {
   int process = getppid();
   for (int i = 0; i < kMostAbove && process > 1; ++i, process = parent_of(process)) {

@@ -1,4 +1,5 @@
-// Recognises launchers and rewrites their command lines, segment by segment (a : b : c).
+// Recognises launchers and rewrites their command lines. A launcher can start several programs,
+// separated by colons (a : b : c); each of them is one segment of the command line.
 #include "launch/launcher.h"
 
 #include <unistd.h>
@@ -27,8 +28,9 @@ bool lies_beside(const std::string& path, const char* name) {
   return access((directory + name).c_str(), X_OK) == 0;
 }
 
-// Returns the launcher behind a command mpiexec or mpirun, names that all MPI libraries use. The
-// name of the real file decides, then the files beside it.
+// Returns which launcher a command called mpiexec or mpirun is. All MPI libraries use these names.
+// The name of the file behind symbolic links decides; if that does not tell, the files in the same
+// directory do.
 Launcher origin_of_mpiexec(const std::string& command) {
   const std::string found = find_in_path(command);
   char real[PATH_MAX];
@@ -54,8 +56,8 @@ Error not_in_tables(const std::string& launcher, const std::string& option) {
                " ... weft run -- ./app"};
 }
 
-// Returns the index of the program's word in the segment of a command line that starts at `first`;
-// `end` if it has none.
+// Returns the position of the program's name in the segment of the command line from `first` to
+// `end`; `end` if the segment has no program. Returns an error for an unknown option.
 Result<std::size_t> program_index(Launcher launcher, const std::vector<std::string>& command,
                                   std::size_t first, std::size_t end) {
   std::size_t i = first;
@@ -94,7 +96,7 @@ Launcher launcher_of_environment() {
   const bool openmpi = is_set("OMPI_COMM_WORLD_RANK");
   const bool hydra = is_set("HYDI_CONTROL_FD") || is_set("HYDRA_BSTRAP_PROXY_ID") ||
                      (is_set("PMI_RANK") && !slurm);
-  // Both are set if one launcher was started inside the other.
+  // Both launchers' variables are set if one launcher was started inside a job of the other.
   if (hydra && openmpi) return Launcher::any;
   if (hydra) return Launcher::hydra;
   if (openmpi) return Launcher::openmpi;

@@ -1,7 +1,7 @@
 // Recognises launchers (mpiexec, mpirun, srun) on the command line and from inside a rank, and
-// inserts `weft run` before the programs that they start. LD_PRELOAD must be set in the ranks only:
-// in the launcher it would load MPI collectives into a program that has none, and every process
-// that it starts would inherit the setting.
+// inserts `weft run` before the programs that they start. LD_PRELOAD must be set only in the ranks.
+// In the launcher's own environment it would load Weft into the launcher, and into every process
+// that the launcher starts.
 #pragma once
 
 #include <string>
@@ -12,24 +12,27 @@
 
 namespace weft::launch {
 
-// The launchers that are known; any: an mpiexec of unknown origin.
+// Lists the known launchers. hydra: of MPICH and Intel MPI. slurm: srun. any: an mpiexec whose
+// origin is unknown.
 enum class Launcher { none, hydra, openmpi, slurm, any };
 const char* launcher_name(Launcher launcher);
 
-// Returns which launcher `command` is; Launcher::none if it is an ordinary program.
+// Returns which launcher the command name is; Launcher::none if it is an ordinary program.
 Launcher launcher_of_command(const std::string& command);
 
-// Returns the launcher that started this process, according to its environment.
+// Returns the launcher that started this process as a rank, according to the environment;
+// Launcher::none if this process is not a rank.
 Launcher launcher_of_environment();
 
-// Returns `command` (a launcher and its arguments) with `prefix` inserted before each program that
-// it starts; unchanged if it starts none (mpiexec --version).
+// Returns the command (a launcher and its arguments) with the words of `prefix` inserted before
+// each program that it starts. Returns it unchanged if it starts no program, as in `mpiexec
+// --version`.
 Result<std::vector<std::string>> insert_before_programs(Launcher launcher,
                                                         const std::vector<std::string>& command,
                                                         const std::vector<std::string>& prefix);
 
-// Returns how many further arguments belong to the launcher's option `argument` if `next` follows
-// it; -1 if the option is not in the tables.
+// Returns how many of the words after `argument`, an option of the launcher, belong to that option;
+// -1 if the option is unknown. next: the word that follows the option.
 int arguments_of_option(Launcher launcher, const std::string& argument, const std::string& next);
 
 }  // namespace weft::launch

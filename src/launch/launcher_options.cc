@@ -1,6 +1,7 @@
-// Lists the launchers' options with their numbers of arguments, which is all that is needed to find
-// the program. Options with an optional argument (Intel's -tune, -trace) and those that name
-// programs in a file (-configfile, --app, --multi-prog) are left out on purpose.
+// Lists the options of the launchers with the number of words that each takes, so that the program
+// can be found behind them. Some options are left out on purpose and cause an error: those with an
+// optional value (Intel's -tune, -trace), and those that name programs in a file (-configfile,
+// --app, --multi-prog).
 #include <algorithm>
 #include <string_view>
 
@@ -9,7 +10,7 @@
 namespace weft::launch {
 namespace {
 
-// Returns whether `word` is one of `words`, which are separated by spaces.
+// Returns whether `word` is one of the words in the list `words`, which are separated by spaces.
 bool listed(std::string_view words, std::string_view word) {
   if (word.empty() || word.find(' ') != std::string_view::npos) return false;
   const std::string bounded = " " + std::string(word) + " ";
@@ -29,7 +30,8 @@ constexpr std::string_view kHydraOne =
     "outfile-pattern outfile gpus-per-proc gpu-subdevs-per-proc iface localhost nameserver "
     "order-nodes ppn perhost grr prepend-pattern usize output-from memory-alloc-kinds gtool "
     "gtoolfile gdb-args s cpu-bind branch-count path gpath umask ";
-// Options that are followed by NAME VALUE or NAME=VALUE.
+// Lists options of Hydra that set an environment variable, written as NAME VALUE (two words) or
+// NAME=VALUE (one).
 constexpr std::string_view kHydraEnvironment = " genv env ";
 
 constexpr std::string_view kOpenMpiNone =
@@ -84,8 +86,8 @@ bool same_name_any_case(std::string_view words, std::string_view name) {
   return listed(words, name) || listed(words, lower);
 }
 
-// Returns the number of arguments that follow an option of Hydra, or -1 if it is unknown. Hydra
-// accepts any number of dashes, any case, and -option=value.
+// Returns the number of words that follow an option of Hydra; -1 if the option is unknown. Hydra
+// accepts any number of dashes, small or capital letters, and -option=value.
 int hydra_arguments(std::string_view argument, std::string_view next) {
   const std::string_view option = without_dashes(argument);
   const auto equals = option.find('=');
@@ -108,8 +110,9 @@ int openmpi_arguments(std::string_view argument) {
   return listed(kOpenMpiTwo, name) ? 2 - taken : -1;
 }
 
-// Returns the number of arguments that follow an option of srun, or -1 if it is unknown. srun
-// follows getopt: -n4, -n 4, --ntasks=4, --ntasks 4. Optional values must be attached.
+// Returns the number of words that follow an option of srun; -1 if the option is unknown. srun
+// parses like getopt: -n4, -n 4, --ntasks=4 and --ntasks 4 are equal, and optional values must be
+// attached to the option.
 int slurm_arguments(std::string_view argument) {
   const bool is_long = argument.substr(0, 2) == "--";
   const std::string_view option = without_dashes(argument);
@@ -141,8 +144,8 @@ int arguments_of_option(Launcher launcher, const std::string& argument, const st
     default:
       break;
   }
-  // If the launcher is unknown, an option that two launchers interpret differently counts as
-  // unknown.
+  // If the launcher is of unknown origin, an option counts as known only if Hydra and Open MPI give
+  // it the same number of words.
   const int hydra = hydra_arguments(argument, next);
   const int openmpi = openmpi_arguments(argument);
   if (hydra < 0 || openmpi < 0) return std::max(hydra, openmpi);

@@ -1,6 +1,7 @@
-// Implements the `weft` command. `run`, and the part of `advise` that starts a rank, are done here;
-// `schedule` is a program of its own; Python does the rest. `weft run` is native since it starts
-// once per rank, on thousands of ranks from a shared file system.
+// Implements the `weft` command. It carries out `run` itself, and the part of `advise` that starts
+// a rank. `schedule` is a separate program, and Python does the rest. `weft run` is native code,
+// because it starts once per rank, and Python would be slow to start on thousands of ranks from a
+// shared file system.
 #include <unistd.h>
 
 #include <climits>
@@ -34,7 +35,7 @@ int become_part(const std::string& path, const std::vector<const char*>& argumen
   return weft::launch::become(path, command.data());
 }
 
-// Returns the path of the program weft-schedule: below the prefix of an installation, or beside
+// Returns the path of the program weft-schedule: in the directories of an installation, or beside
 // this command in a build tree.
 std::string schedule_printer(const std::string& directory) {
   const std::string installed = directory + "../libexec/weft/weft-schedule";
@@ -54,7 +55,7 @@ int main(int argc, char** argv) {
   if (verb == "run") return weft::launch::run(self, argc - 2, argv + 2);
   if (verb == "advise")
     if (const auto status = weft::launch::advise(self, argc - 2, argv + 2)) return *status;
-  // If weft-schedule is missing, as in a source tree, Python builds it.
+  // If weft-schedule does not exist, as in a source tree, Python builds it.
   const std::string printer = schedule_printer(directory);
   if (verb == "schedule" && access(printer.c_str(), X_OK) == 0)
     return become_part(printer, {argv + 2, argv + argc});

@@ -1,4 +1,5 @@
-// Converts options to environment variables, which the library's own Config checks.
+// Converts the options of `weft run` to environment variables, and checks these with the same class
+// Config that the preloaded library uses.
 #include "launch/options.h"
 
 #include <array>
@@ -28,7 +29,8 @@ Result<bool> check_algorithm(Kind kind, std::string_view name) {
                "; choose one of " + choices + kOrLibrarys};
 }
 
-// Sets the variable WEFT_ALGORITHM_<KIND> for the value KIND=NAME of option --algorithm.
+// Sets the variable WEFT_ALGORITHM_<KIND> from the value KIND=NAME of option --algorithm. Returns
+// an error if the value has another form.
 Result<bool> set_algorithm(std::string_view value) {
   const auto equals = value.find('=');
   std::string kinds;
@@ -53,8 +55,8 @@ const Option* find_option(std::string_view name) {
   return nullptr;
 }
 
-// Handles an option that affects only this start and has no variable. Returns whether the option is
-// such a one.
+// Handles an option that has no environment variable and only affects how `weft run` starts the
+// program. Returns false if the option is not such an option.
 bool set_flag(const Option& option, std::string_view value, RunOptions& options) {
   if (option.name == std::string_view(kHelpOption))
     options.help = value == "json" ? RunOptions::Help::json : RunOptions::Help::text;
@@ -72,7 +74,8 @@ Result<bool> set_value(const Option& option, const std::string& value) {
   return true;
 }
 
-// Handles the option argv[i] with its value, and moves i past both.
+// Handles the option argv[i] and its value, and moves `i` past both. Returns an error if the option
+// is unknown or its value is missing.
 Result<bool> take_option(int argc, char** argv, int& i, RunOptions& options) {
   const std::string_view argument = argv[i++];
   const auto equals = argument.find('=');
@@ -97,7 +100,8 @@ Result<bool> check_algorithms(const Config& config) {
   return true;
 }
 
-// Reads the site file, and sets those of its variables that are not set yet.
+// Reads the site file, and sets its variables in the environment, except those that the user has
+// set.
 SiteFile take_site_file(const std::string& name) {
   SiteFile site = read_site_file(name, check_algorithms);
   for (const auto& [variable, value] : site.values) setenv(variable.c_str(), value.c_str(), 0);

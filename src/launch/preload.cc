@@ -1,6 +1,6 @@
-// Sets LD_PRELOAD (preload.h). Sanitizers' runtimes are preloaded, too: they refuse to run unless
-// they come first, and the loader puts preloaded libraries before those that the program is linked
-// to.
+// Sets LD_PRELOAD (preload.h). A sanitizer's runtime refuses to run unless it is the first library
+// of the program. The dynamic linker puts preloaded libraries before those to which the program is
+// linked, so the runtime must be preloaded, too.
 #include "launch/preload.h"
 
 #include <cstdlib>
@@ -13,7 +13,8 @@
 namespace weft::launch {
 namespace {
 
-// Returns the user's own LD_PRELOAD, without libraries that an outer `weft run` has added.
+// Returns LD_PRELOAD as the user has set it. An outer `weft run` that added a sanitizer's runtime
+// has saved that value in a variable of its own.
 std::string preload_of_user() {
   for (const char* const variable : {kPreloadBeforeVariable, "LD_PRELOAD"})
     if (const char* const value = std::getenv(variable)) return value;

@@ -1,5 +1,5 @@
-// Examines a program file: reads the ELF program headers and the dynamic section. If these name no
-// MPI library, it also reads the symbols, which show a library that is linked statically.
+// Examines a program file by its ELF program headers and dynamic section. If these name no MPI
+// library, the symbols tell whether an MPI library is linked statically.
 #include "launch/program.h"
 
 #include <elf.h>
@@ -19,7 +19,8 @@
 namespace weft::launch {
 namespace {
 
-// Maps a file, and unmaps it at the end. Every access is checked against the file's length.
+// Maps a file into memory, and unmaps it in the destructor. Every access is checked against the
+// file's length.
 class MappedFile {
  public:
   MappedFile(int fd, std::size_t bytes) : bytes_(bytes) {
@@ -56,7 +57,7 @@ constexpr Elf64_Half kOwnMachine = EM_X86_64;
 #endif
 
 struct DynamicPart {
-  std::string_view interpreter;  // path of the loader; empty if there is none
+  std::string_view interpreter;  // path of the dynamic loader; empty if there is none
   bool soname = false;
   std::vector<std::string_view> needed;
 };
@@ -102,8 +103,8 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-// Returns the MPI family of a library. The names of libmpi.so.12 and of its C++ and Fortran
-// companions end with the family's number.
+// Returns the MPI family to which a library belongs. The names of libmpi.so.12 and of the C++ and
+// Fortran libraries of the same family end with the same version number.
 Family family_of(std::string_view library) {
   if (library.substr(0, 6) != "libmpi") return Family::unknown;
   if (library.find("_abi.so") != std::string_view::npos) return Family::abi;
@@ -127,8 +128,8 @@ bool defines(const MappedFile& file, const Elf64_Shdr& table, std::uint64_t name
   return false;
 }
 
-// Returns whether an MPI library is linked statically into the file. It looks for functions that
-// tools must not replace, since only a library defines these.
+// Returns whether an MPI library is linked statically into the program. It looks for a definition
+// of PMPI_Init, which PMPI tools leave to the MPI library.
 bool holds_an_mpi_library(const MappedFile& file, const Elf64_Ehdr& elf) {
   const auto section = [&](std::uint64_t index, Elf64_Shdr& header) {
     return index < elf.e_shnum && file.read(elf.e_shoff + index * elf.e_shentsize, header);
@@ -145,10 +146,11 @@ bool has_capabilities(const std::string& path) {
   return getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
 }
 
-// Returns the reason why the loader would not load Weft into the program; empty if it would. File
-// capabilities do not matter for root, which has all rights anyway.
+// Returns why Weft cannot be preloaded into the program; "" if it can. File capabilities matter
+// only for users other than root.
 std::string why_not(const DynamicPart& part, const std::string& path, const struct stat& status) {
-  // The dynamic loader itself has no interpreter either, but it has a library name.
+  // Statically linked programs have no interpreter. Neither has the dynamic loader itself, but it
+  // has a library name (DT_SONAME).
   if (part.interpreter.empty() && !part.soname)
     return "is a static program: Weft cannot be loaded into it; link it dynamically";
   if (part.interpreter.find("/ld-musl") != std::string_view::npos)
@@ -197,8 +199,9 @@ bool is_program(const std::string& path) {
 
 }  // namespace
 
-// Returns whether a library is a sanitizer's runtime of GCC or Clang. The one for undefined
-// behaviour does not count, since it replaces no functions and may come anywhere.
+// Returns whether the library is the runtime of a sanitizer of GCC or Clang. The runtime for
+// undefined behaviour is not counted, since it replaces no functions and may be loaded in any
+// order.
 bool is_sanitizer(std::string_view library) {
   library.remove_prefix(library.rfind('/') + 1);
   for (const std::string_view start :
@@ -225,8 +228,8 @@ std::string find_in_path(const std::string& name) {
 
 Result<Program> look_at_program(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  // The program is started without being examined if it may be executed but not read; only the
-  // loader can then tell what it is.
+  // A program that may be executed but not read is started without being examined. The dynamic
+  // loader then decides what can be loaded.
   if (fd < 0)
     return errno == EACCES ? Result<Program>(Program{})
                            : Result<Program>(Error{path + ": " + std::strerror(errno)});

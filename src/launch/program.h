@@ -1,6 +1,6 @@
-// Reads from a program file whether it is a script or static, its processor and C library, and the
-// MPI library to which it is linked. ELF headers are read, since preloading the library of another
-// MPI family would silently have no effect.
+// Examines a program file: whether it is a script or statically linked, its processor and C
+// library, and the MPI library to which it is linked. All this is read from the ELF file.
+// Preloading the library for another MPI family would silently have no effect.
 #pragma once
 
 #include <string>
@@ -11,24 +11,25 @@
 
 namespace weft::launch {
 
-// Returns the file that execvp would start for `name`; empty if there is none.
+// Returns the file that execvp() would start for this name; "" if there is none.
 std::string find_in_path(const std::string& name);
 
 struct Program {
   bool preloadable = true;
-  std::string why_not;  // reason for the user if the program is not preloadable
+  // why Weft cannot be preloaded into the program, as a message; empty if it can
+  std::string why_not;
   Family family = Family::unknown;
-  std::string mpi_library;  // name that revealed the family, such as libmpi.so.12
-  // The runtime of a sanitizer that must be loaded before all other libraries, such as
-  // libasan.so.8; empty if the program needs none.
+  std::string mpi_library;  // the library whose name revealed the family, such as libmpi.so.12
+  // The sanitizer's runtime, such as libasan.so.8, that must be loaded before all other libraries;
+  // empty if the program uses no sanitizer.
   std::string sanitizer;
 };
 
-// Returns whether a library, given by name or path, is a sanitizer's runtime.
+// Returns whether a library, given by its name or path, is the runtime of a sanitizer.
 bool is_sanitizer(std::string_view library);
 
-// Examines a program file; returns an error if it cannot be read. A file that is not ELF, such as a
-// script, counts as preloadable, with unknown family.
+// Examines a program file. Returns an error if the file cannot be opened. A file that is not ELF,
+// such as a script, counts as one into which Weft can be preloaded, with unknown MPI family.
 Result<Program> look_at_program(const std::string& path);
 
 }  // namespace weft::launch

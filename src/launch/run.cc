@@ -1,5 +1,6 @@
-// Implements `weft run`. After the options, it either rewrites the launcher's command line, or
-// examines the program, chooses the library of its MPI family, and starts the program.
+// Implements `weft run`. If the command is a launcher, its command line is rewritten. Otherwise the
+// program file is examined, the Weft library for its MPI family is chosen, and the program is
+// started.
 #include "launch/run.h"
 
 #include <sys/stat.h>
@@ -60,14 +61,16 @@ Result<Choice> choose_family(const std::string& name, const Program& program, Fa
   if (asked != Family::unknown && asked != program.family)
     return Error{linked + " (" + family_name(program.family) + "), but --mpi says " +
                  family_name(asked) + "; leave --mpi out"};
-  // Programs of the standard ABI are not refused, since they run on any MPI library that offers it.
+  // A program for the standard MPI ABI is accepted with every launcher, since any MPI library may
+  // provide that ABI.
   if (program.family != Family::abi && launched != Family::unknown && launched != program.family)
     return Error{linked + " (" + family_name(program.family) + "), but was started by " +
                  launcher_name(launcher) + "; use the mpiexec of the program's own MPI library"};
   return Choice{program.family, linked};
 }
 
-// Returns the library directories of an installation (lib/weft) and of a build tree (lib).
+// Returns the directories that may contain Weft's libraries: lib/weft of an installation, and lib
+// of a build tree. self: the absolute path of this program.
 std::vector<std::string> library_directories(const std::string& self) {
   const std::string prefix = self.substr(0, self.rfind('/', self.rfind('/') - 1));
   return {prefix + "/lib/weft/", prefix + "/lib/"};
@@ -87,7 +90,8 @@ std::string families_there(const std::string& directory) {
   return names.empty() ? "none" : names;
 }
 
-// Returns the path of one of Weft's libraries. what: an MPI family, or "heap".
+// Returns the path of one of Weft's libraries, or an error if it does not exist. what: an MPI
+// family, or "heap".
 Result<std::string> find_library(const std::string& self, const std::string& what) {
   const auto directories = library_directories(self);
   for (const auto& directory : directories) {
@@ -108,8 +112,8 @@ Result<std::string> find_library(const std::string& self, const std::string& wha
                            : "build")};
 }
 
-// Returns whether the heap library is requested and can work. It cannot if the program has a
-// sanitizer, which allocates all memory itself.
+// Returns whether the shared heap is requested and can work. It cannot work in a program with a
+// sanitizer, whose runtime allocates all memory itself.
 bool wants_heap(const std::string& name, const Program& program) {
   const char* const bytes = std::getenv("WEFT_SHARED_HEAP");
   if (!bytes || !*bytes || program.sanitizer.empty()) return bytes && *bytes;
@@ -119,8 +123,9 @@ bool wants_heap(const std::string& name, const Program& program) {
   return false;
 }
 
-// Returns the libraries to preload, separated by colons: the advisor's first, which must see the
-// application's calls before Weft's does, then the family's, then the heap's if it is requested.
+// Returns the libraries to preload, separated by colons. The advisor's library comes first, because
+// it must see the application's calls before Weft's other library does. The library for the MPI
+// family follows, and the heap library if it is requested.
 Result<std::string> find_libraries(const std::string& self, Family family, const Program& program,
                                    const RunOptions& options) {
   const std::string name = family_name(family);
@@ -137,8 +142,8 @@ Result<std::string> find_libraries(const std::string& self, Family family, const
   return found;
 }
 
-// Makes the ranks write a trace, from which the advisor shows Weft's threads, unless the user has
-// asked for a trace elsewhere. All ranks trace, and the first one writes the file.
+// Requests a trace from all ranks, so that the advisor's timeline can show Weft's threads. Rank 0
+// writes the file. It has no effect if the user has requested a trace.
 void trace_for_advisor() {
   const char* const directory = std::getenv(advise::kDirectoryVariable);
   const std::string file = std::string(directory ? directory : "") + advise::kThreadsFile;
@@ -146,8 +151,8 @@ void trace_for_advisor() {
   if (!asked || !*asked) setenv("WEFT_TRACE", file.c_str(), 1);
 }
 
-// Returns the command that `weft run` under the advisor inserts before a launcher's programs; empty
-// if there is no advisor.
+// Returns the words that `weft run` inserts before a launcher's programs if it was itself started
+// by the advisor; an empty list otherwise.
 std::vector<std::string> watching_words(const std::string& self) {
   const char* const directory = std::getenv(advise::kDirectoryVariable);
   const char* const overhead = std::getenv(advise::kOverheadVariable);
@@ -194,14 +199,14 @@ int start_program(const std::string& self, const RunOptions& options) {
   const std::string& name = options.command[0];
   const std::string path = find_in_path(name);
   const auto command = pointers(options.command);
-  // The option is passed on by the environment: if the program is a launcher, the `weft run` in
-  // each rank reads it there.
+  // If the program is a launcher, the `weft run` of each rank reads this variable. It is passed by
+  // the environment because `weft run` has no such option.
   if (options.watched) setenv(advise::kWatchedVariable, "1", 1);
   if (path.empty() || same_file(path, self)) return become(path, command.data());
   auto program = look_at_program(path);
   if (!program) return refuse(program.error().message);
   if (!program->preloadable) return refuse(name + " " + program->why_not);
-  // If the process is a rank, the preloaded library reports the mistake later, once for the job.
+  // On a rank, the preloaded library will report the mistake once for the whole job.
   const bool is_said_later = launched_rank() && program->family != Family::unknown;
   if (!options.refusal.empty() && !is_said_later) return refuse(options.refusal);
   auto choice = choose_family(name, *program, options.mpi, launcher_of_environment());
@@ -234,7 +239,7 @@ int become(const std::string& path, const char* const* command) {
     say_why_it_ends(command[0] + std::string(": not found"), Of::node);
     return kNotFound;
   }
-  // The call also starts scripts whose first line names no interpreter.
+  // Unlike execv(), execvp() also starts scripts whose first line names no interpreter.
   execvp(path.c_str(), const_cast<char* const*>(command));
   const int error = errno;
   say_why_it_ends(path + ": " + std::strerror(error), Of::node);

@@ -1,4 +1,5 @@
-// `weft run` starts one rank's program with Weft loaded, or a launcher whose ranks will have it.
+// Implements `weft run`, which starts a rank's program with Weft preloaded, or a launcher whose
+// ranks get Weft preloaded.
 #pragma once
 
 #include <string>
@@ -10,23 +11,25 @@
 
 namespace weft::launch {
 
-// Runs `weft run` in place of this process. Returns only if nothing was started: 2 if the command
-// was refused, 126 if it is not executable, 127 if it was not found. `self` is the absolute path of
-// this program.
+// Carries out `weft run` in place of this process. Returns only if nothing was started: 2 if the
+// command was refused, 126 if the program is not executable, 127 if it was not found. self: the
+// absolute path of this program.
 int run(const std::string& self, int argc, char** argv);
 
-// These are the two halves of run(): the first starts a launcher with `prefix` before its programs,
-// the second a rank's program.
+// The two halves of run(). start_launcher() starts a launcher with the words of `prefix` before
+// each of its programs; start_program() starts a rank's program. They return an exit status if that
+// fails.
 int start_launcher(Launcher launcher, const std::vector<std::string>& command,
                    const std::vector<std::string>& prefix, bool verbose);
 int start_program(const std::string& self, const RunOptions& options);
 
-// Returns the options with which `weft advise` starts a program. mpi: the MPI family, "" if it is
-// to be detected.
+// Returns the options of `weft run` with which `weft advise` starts a program. mpi: the MPI family;
+// "" if it is to be detected from the program.
 Result<RunOptions> watching_options(const std::string& mpi,
                                     const std::vector<std::string>& command);
 
-// Replaces this process by `command`. Returns 126 or 127 after printing why that failed.
+// Replaces this process by the program `path` with the arguments `command`. If that fails, prints
+// why and returns 126 (not executable) or 127 (not found).
 int become(const std::string& path, const char* const* command);
 
 }  // namespace weft::launch

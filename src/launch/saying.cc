@@ -17,8 +17,8 @@ namespace {
 
 constexpr int kRefused = 2;
 
-// Time in microseconds within which all ranks of a job start on a node. For as long, the first rank
-// to print keeps that right, so that no other one prints the same message.
+// The time in microseconds within which all ranks of a job are started on a node. The rank that
+// prints the message blocks the other ranks' messages for this time.
 constexpr useconds_t kTogetherUs = 500'000;
 
 void say(const std::string& message, const std::string& of_whom) {
@@ -35,9 +35,10 @@ std::string node() {
   return " (node " + std::string(name.data()) + ")";
 }
 
-// Returns whether this process may print the message for all ranks of the node. It takes a socket
-// name that only one process of the node can have at a time and that vanishes with the process. The
-// name contains the launcher's process number, which distinguishes jobs.
+// Returns whether this process is the one that prints the message for all ranks of the node. The
+// process binds a socket name that only one process of the node can hold at a time, and that is
+// released when the process ends. The name contains the ID of the parent, the launcher, so that
+// jobs do not disturb each other.
 bool has_the_word(const std::string& message) {
   const std::string name = "weft-" + std::to_string(getuid()) + "-" + std::to_string(getppid()) +
                            "-" + std::to_string(std::hash<std::string>{}(message));
@@ -63,7 +64,8 @@ void say_why_it_ends(const std::string& message, Of whom) {
     say(message, whom == Of::node  ? node()
                  : is_first_rank() ? in_words(launched_ranks())
                                    : " (rank " + std::string(rank) + ")");
-  // This rank waits, since the launcher kills the other ranks when the first one ends.
+  // This rank must not end yet. The launcher kills the other ranks when the first one ends, and
+  // they may not have printed their message.
   usleep(kTogetherUs);
 }
 
