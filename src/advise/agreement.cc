@@ -21,21 +21,21 @@
 namespace weft::advise {
 namespace {
 
-// kEntries: limit of how many calls ranks may be apart before a comparison is given up. kPlaces:
-// limit of the call sites of all ranks together.
+// kEntries: the number of collective calls by which ranks may be apart; calls that are further
+// apart are not compared. kPlaces: the number of call sites of all ranks that the table can hold.
 constexpr int kEntries = 1024, kPlaces = 4096;
 constexpr std::uint64_t kMix = UINT64_C(0x9e3779b97f4a7c15);
 
-// A call site of the program, in a form that other ranks can read.
+// A call site of the program, stored in a form that other processes can read.
 struct SharedLine {
   Place place;
   char where[kWhere];
   char call[40];
 };
 
-// The arguments with which one rank makes a collective call.
+// The arguments with which one rank has made a collective call.
 struct Made {
-  std::int32_t rank;  // number of the rank in MPI_COMM_WORLD
+  std::int32_t rank;  // the rank in MPI_COMM_WORLD
   std::int32_t comm_rank;
   std::int32_t root;
   std::uint32_t line;  // index of the call site in Shared::lines
@@ -45,15 +45,22 @@ struct Made {
   std::uint8_t type, op;
 };
 
-// A collective call on a communicator, with the arguments of the ranks that have entered it so far.
+// Describes a collective call on a communicator, with the arguments of the ranks that have made it
+// so far.
 struct Entry {
   std::atomic<std::uint32_t> held;
   std::uint32_t sequence;
   std::uint64_t comm;
-  bool has_pairs;  // false if `pairs` still holds an earlier call's data
-  int first;  // index in `made` of the rank with which the others are compared; -1 before the first
-  Made made[kPeers];  // indexed by rank; larger communicators use only the first element
-  std::uint64_t pairs[kPeers][kPeers];  // bytes from one rank to the other, plus 1; 0: not noted
+  bool has_pairs;  // false if `pairs` still holds data of an earlier call
+  // Index in `made` of the rank with which all others are compared; -1 if no rank has made the call
+  // yet.
+  int first;
+  // Indexed by the rank in the communicator. If the communicator has more than kPeers ranks, only
+  // the first element is used.
+  Made made[kPeers];
+  // pairs[i][j] is the number of bytes from rank i to rank j plus 1; 0 if neither of them has
+  // stored it.
+  std::uint64_t pairs[kPeers][kPeers];
 };
 
 struct Shared {
@@ -63,8 +70,8 @@ struct Shared {
 };
 Shared* shared = nullptr;
 
-// Returns the path of the table that the ranks of this node share. It contains the kernel's boot
-// ID, since only ranks on the same kernel can share a mapping.
+// Returns the path of the file that the ranks of this node map. The name contains the kernel's boot
+// ID, since only processes on the same kernel can share a mapping.
 std::string path_in(const char* directory) {
   char boot[64] = "";
   if (std::FILE* from = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
@@ -74,8 +81,8 @@ std::string path_in(const char* directory) {
   return std::string(directory) + "/calls-" + boot;
 }
 
-// Takes an entry's lock. A rank that was killed may hold the lock forever, so the wait is bounded;
-// if it fails, the call is not compared.
+// Holds an entry's lock. A rank that was killed may never release the lock, so the constructor
+// gives up after some time. operator bool then returns false, and the call is not compared.
 class Held {
  public:
   explicit Held(Entry& entry) : entry_(entry) {
@@ -97,8 +104,9 @@ class Held {
   bool holds_ = false;
 };
 
-// Returns the index of the caller's call site in the table Shared::lines. The rank adds the site to
-// the table at its first call from there. Returns 0, an unused entry, if the table is full.
+// Returns the index of the caller's call site in the table Shared::lines. Adds the site if this
+// rank calls from there for the first time. Returns 0, an entry that is never used, if the table is
+// full.
 std::uint32_t shared_line(CallId id, const Caller& caller) {
   static auto& known = *new std::unordered_map<std::uint64_t, std::uint32_t>;
   const auto [found, is_new] = known.try_emplace(key_of_line(id, caller), 0);
@@ -118,8 +126,8 @@ Line line_of(const Made& made) {
   return {line.place, line.where, line.call};
 }
 
-// Reports a difference as seen by the rank with the higher number in the communicator, so that all
-// ranks print the same text.
+// Reports a difference between the calls of two ranks. The message is worded from the view of the
+// rank that is higher in the communicator, so that all ranks print the same text.
 void tell_both(const char* rule, const Made& one, const Made& other, const std::string& detail) {
   const bool turned = one.comm_rank < other.comm_rank;
   const Made &start = turned ? other : one, &there = turned ? one : other;
@@ -137,7 +145,7 @@ std::string roots(const Made& one, const Made& other) {
   return "root " + std::to_string(high.root) + " here, root " + std::to_string(low.root) + " there";
 }
 
-// Returns a text that says how the arguments of two ranks differ; "" if they agree.
+// Returns words about the difference between the arguments of two ranks; "" if they agree.
 std::string difference(const Made& one, const Made& other) {
   if (one.bytes != other.bytes && one.bytes != kNoBytes && other.bytes != kNoBytes) {
     const bool turned = one.comm_rank < other.comm_rank;
@@ -148,8 +156,8 @@ std::string difference(const Made& one, const Made& other) {
   return one.op && other.op && one.op != other.op ? "another operator" : "";
 }
 
-// Compares the number of bytes that go from one rank to another with the number that the peer has
-// stored, or stores it if the peer has not.
+// Checks the number of bytes that rank `from` sends to rank `to`: compares it with the number that
+// the other of the two ranks has stored. If that rank has not stored one yet, stores it.
 void pair(Entry& entry, const Made& own, int from, int to, std::uint64_t bytes) {
   std::uint64_t& noted = entry.pairs[from][to];
   const std::uint64_t before = noted;
@@ -171,8 +179,8 @@ void compare_pairs(Entry& entry, const Made& own, const Stated& stated, int size
   }
 }
 
-// Claims the entry for the communicator's current call if it holds an older one. Returns true if
-// the entry now belongs to this call; false if other ranks are already too far ahead.
+// Claims the entry for the current collective call on `comm` if the entry holds an older call.
+// Returns false if other ranks are so far ahead that the entry already holds a newer call.
 bool is_for(Entry& entry, const Communicator& comm) {
   if (entry.comm == comm.identity && entry.sequence >= comm.compared)
     return entry.sequence == comm.compared;
@@ -189,7 +197,8 @@ void agreement_begins(const char* directory) {
   bind_predefined(find_variable);
   const int file = open(path_in(directory).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0) return;
-  // The space is reserved, since a store into a mapped file on a full disk would end the program.
+  // posix_fallocate() reserves the space on the disk. Without it, a store into the mapped file
+  // would end the program with SIGBUS if the disk is full.
   const bool there = posix_fallocate(file, 0, sizeof(Shared)) == 0;
   void* const memory =
       there ? mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)

@@ -1,7 +1,8 @@
-// Compares each collective call with the matching calls of the other ranks of its communicator, for
-// `weft check`: function, root, counts, datatypes and operator. The ranks of a node share a mapped
-// table, in which each stores its call before it makes it. A difference is thus reported even if
-// the call then fails or never returns. All functions need the recorder's lock.
+// Compares each collective call with the matching calls of the communicator's other ranks, for
+// `weft check`: the function, root, counts, datatypes and operator. The ranks of a node share a
+// table in memory. A rank stores its call there before it makes the call, so that a difference is
+// reported even if the call then fails or never returns. The caller of each function must hold
+// Recorder::lock().
 #pragma once
 
 #include <cstdint>
@@ -12,13 +13,14 @@
 
 namespace weft::advise {
 
-// Says whether a collective is called blocking, non-blocking or persistent. All ranks must use the
-// same form, since MPI never matches different ones.
+// Says whether a collective is blocking, non-blocking (started) or persistent (planned). All ranks
+// must use the same form, since MPI does not match calls of different forms.
 enum class Way : std::uint8_t { blocking, started, planned };
 
 void agreement_begins(const char* directory);
-// Compares the call with those of the other ranks, and reports a difference. Must be called before
-// the call is passed to the MPI library. comm: the communicator, or a persistent request of it.
+// Compares a collective call with the calls of the other ranks, and reports a difference. It must
+// be called before the call is passed to the MPI library. comm: the communicator; for a persistent
+// collective, a copy whose identity is that of the request.
 void compare_with_ranks(const Call& call, CallId id, Way way, Communicator& comm,
                         const Caller& caller);
 

@@ -1,5 +1,4 @@
-// Sets hardware breakpoints: opens events of the kernel's performance monitor by system calls,
-// without the C library.
+// Sets hardware breakpoints by the system call perf_event_open, without the C library.
 #include "advise/breakpoints.h"
 
 #include <fcntl.h>
@@ -12,8 +11,8 @@
 namespace weft::advise {
 namespace {
 
-// Gives a file descriptor a high number, out of the range of those that the application's own files
-// get.
+// Replaces a file descriptor by one with a high number, and returns that. The low numbers stay free
+// for the application's own files.
 int moved_up(int descriptor) {
   constexpr long kFirst = 900;
   const long moved = kernel::direct(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC, kFirst);
@@ -42,9 +41,9 @@ int breakpoint_on(std::uintptr_t begin, std::size_t bytes) {
   return opened < 0 ? -1 : moved_up(static_cast<int>(opened));
 }
 
-// Opens an event that counts nothing and keeps it until the process ends. The first event on a
-// machine makes the kernel wait for all cores, which takes 8 to 130 ms; further ones take
-// microseconds while any event exists.
+// Opens an event that counts nothing, and keeps it until the process ends. The first event on a
+// machine makes the kernel wait for all cores, which takes 8 to 130 ms. Further events take
+// microseconds as long as any event exists.
 void keep_an_event() {
   perf_event_attr wanted{};
   wanted.size = sizeof wanted;

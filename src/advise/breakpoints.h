@@ -1,4 +1,5 @@
-// Opens hardware breakpoints, by which the advisor watches result buffers of at most 8 bytes.
+// Sets hardware breakpoints, by which the advisor notices the first access to receive buffers of at
+// most 8 bytes.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +8,12 @@
 namespace weft::advise {
 
 bool fits_breakpoint(std::uintptr_t begin, std::size_t bytes);
-// Sets a hardware breakpoint: an access to the bytes raises SIGTRAP in the thread that makes it.
-// Returns the breakpoint's descriptor; -1 if the system does not permit it.
+// Sets a hardware breakpoint on the bytes. An access raises SIGTRAP in the thread that makes it.
+// Returns the breakpoint's file descriptor; -1 if the system does not permit it.
 int breakpoint_on(std::uintptr_t begin, std::size_t bytes);
-// Keeps an event of the kernel's performance monitor open, so that the first breakpoint is set as
-// fast as later ones. Must be called once.
+// Keeps an event of the kernel's performance monitor open, because the first event takes the kernel
+// milliseconds, and further ones only microseconds. It must be called once, before the first
+// breakpoint.
 void keep_an_event();
 
 }  // namespace weft::advise

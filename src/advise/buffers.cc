@@ -8,7 +8,7 @@ namespace {
 struct Buffers {
   Bytes read, written;
 };
-Buffers kept[kKept];  // ring of the latest kKept calls
+Buffers kept[kKept];  // the buffers of the latest kKept calls, as a ring
 std::uint32_t calls = 0;
 
 bool overlap(const Bytes& one, const Bytes& other) {

@@ -1,5 +1,5 @@
-// Finds out whether consecutive blocking calls use different buffers, and so could be in progress
-// at the same time.
+// Finds out whether consecutive blocking calls use different buffers, so that they could be in
+// progress at the same time.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace weft::advise {
 
-inline constexpr std::uint16_t kKept = 16;  // number of this rank's latest calls that are compared
+inline constexpr std::uint16_t kKept = 16;  // the number of latest calls that are compared
 
-// Must be called once for each blocking call, with the recorder's lock. Returns how many of the
-// directly preceding calls, at most kKept, share no memory with this one that either of them
-// writes.
+// Must be called once for each blocking call, with Recorder::lock() held. Returns how many of the
+// calls directly before, at most kKept, could run concurrently with this one: neither call writes
+// memory that the other uses.
 std::uint16_t apart_from_those_before(const Call& call, const Communicator& comm);
 
 }  // namespace weft::advise

@@ -8,17 +8,19 @@ constinit Pace paces[kCalls];
 
 namespace {
 
-constexpr std::int64_t kShort = 4'000;  // mean duration in ns below which only some calls are timed
-constexpr std::uint32_t kStride = 16;   // mean number of calls from one timed call to the next
+// in ns; functions with a longer mean duration have all their calls timed
+constexpr std::int64_t kShort = 4'000;
+constexpr std::uint32_t kStride = 16;  // mean number of calls from one timed call to the next
 
-// Returns a random stride, so that sampling never falls into step with a period of the program.
+// Returns a random number of calls to leave untimed. With a fixed number, sampling could fall into
+// step with a period of the program.
 std::int32_t some_stride() {
   static std::uint32_t chance = 0x9e3779b9;
   chance = chance * 1664525 + 1013904223;
   return static_cast<std::int32_t>(chance >> 16 & (2 * kStride - 1));
 }
 
-// Begins a gap of `gap` untimed calls. Returns how many calls the previous gap left untimed.
+// Lets the next `gap` calls go untimed. Returns how many calls were left untimed before this one.
 std::int32_t begin_gap(Pace& pace, std::int32_t gap) {
   const std::int32_t left = pace.left.exchange(gap, std::memory_order_relaxed);
   const std::int32_t had = pace.gap - std::max(0, left);
@@ -28,8 +30,8 @@ std::int32_t begin_gap(Pace& pace, std::int32_t gap) {
 
 }  // namespace
 
-// Adds a timed call. If a short function suddenly takes long, the next kFirst calls are all timed,
-// since they may take as long.
+// Adds a timed call. If a call of a usually short function takes long, the next kFirst calls are
+// all timed, since they may take long, too.
 Counted count_timed(CallTotal& total, CallId id, std::int64_t ns) {
   Pace& pace = paces[static_cast<int>(id)];
   ++total.timed;

@@ -1,8 +1,8 @@
-// Decides which calls are timed: all that may wait, and about one in sixteen of those that never
-// wait and turn out short, since two readings of the clock would take as long as the call. An
-// untimed call only decrements a counter, without a lock, so polling stays cheap. The untimed calls
-// are added to the totals when the next timed one returns, or when the job ends; the count is then
-// exact.
+// Decides which MPI calls are timed. Calls that may wait are always timed. Of short calls that
+// never wait, such as MPI_Test, only about one in sixteen is timed, since two readings of the clock
+// would take as long as the call itself. An untimed call only decrements a counter, without a lock.
+// When the next timed call returns, and at the end of the job, the untimed calls before it are
+// added to the total, so that the number of calls is exact.
 #pragma once
 
 #include <atomic>
@@ -14,30 +14,35 @@ namespace weft::advise {
 
 enum class Waits : bool { never, perhaps };
 
-constexpr std::uint64_t kFirst = 64;  // number of a function's first calls that are all timed
+// so many calls of each function are timed before sampling starts
+constexpr std::uint64_t kFirst = 64;
 
 struct Pace {
-  // Calls until the next timed one; 0 or less: this call is timed.
+  // The number of calls until the next timed one. If it is 0 or less, the current call is timed.
   std::atomic<std::int32_t> left{0};
-  std::int32_t gap = 0;              // the value to which `left` was set last
-  std::uint64_t all_until = kFirst;  // number of calls of the function up to which each is timed
+  std::int32_t gap = 0;  // the value to which `left` was last set
+  // Sampling starts only after this number of the function's calls have been timed.
+  std::uint64_t all_until = kFirst;
 };
 extern constinit Pace paces[kCalls];
 
-// Must be called once for each call of the application. Returns whether that call is timed.
+// Must be called exactly once for each MPI call of the application. Returns whether the call is to
+// be timed.
 inline bool is_timed(CallId id, Waits waits) {
   return waits == Waits::perhaps ||
          paces[static_cast<int>(id)].left.fetch_sub(1, std::memory_order_relaxed) <= 0;
 }
 
-// The calls that a timed call stands for, itself included, and their estimated time.
+// The number of calls for which a timed call stands, including itself, and their estimated total
+// time.
 struct Counted {
   std::int64_t calls, ns;
 };
-// Adds a timed call that took `ns` to the total. Returns the calls for which it stands. This
-// function and count_rest() need the recorder's lock.
+// Adds a timed call that took `ns` nanoseconds, and the untimed calls before it, to the total of
+// its function. Returns what was added. The caller of this function and of count_rest() must hold
+// Recorder::lock().
 Counted count_timed(CallTotal& total, CallId id, std::int64_t ns);
-// Adds the untimed calls since the last timed one to the total.
+// Adds the untimed calls since the last timed one to the number of calls.
 void count_rest(CallTotal& total, CallId id);
 
 }  // namespace weft::advise

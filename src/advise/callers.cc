@@ -1,5 +1,6 @@
-// Finds callers by the return address. Behind a language's binding it unwinds the stack. Behind
-// mpi4py it asks the Python interpreter, holding the interpreter's lock.
+// Finds the callers of MPI by their return addresses. If the call comes from a language binding,
+// the stack is unwound. If it comes from mpi4py, the Python interpreter is asked, while its lock is
+// held.
 #include "advise/callers.h"
 
 #include <dlfcn.h>
@@ -17,29 +18,32 @@
 namespace weft::advise {
 namespace {
 
-// Cached facts about a return address.
+// Cached facts about a return address of the program.
 struct Known {
   std::uintptr_t address;
-  // The distance in bytes from this return address on the stack up to the function's own one; 0 if
-  // it is not known. It is constant unless the function's frame has a variable size.
+  // The distance in bytes on the stack from this return address to the return address of the
+  // function that contains it; 0 if unknown. It is constant unless that function's stack frame has
+  // a variable size.
   std::uint32_t up;
-  std::uint16_t seen;  // number of times in a row that unwinding found `up` unchanged
+  std::uint16_t seen;  // the number of times in a row that unwinding found the same `up`
   Binding binding;
   bool follows_call;
-  bool own;   // the address lies in the program's own executable
-  bool last;  // the function is the outermost on the stack
+  bool own;  // true if the address lies in the executable itself, not in a library
+  bool last;  // true if the function is the outermost one on the stack
 };
 constexpr std::uint16_t kSure = 3, kVaries = UINT16_MAX;
-constexpr std::uintptr_t kLargest = 1 << 20;  // largest plausible frame, in bytes
-// The cache is indexed by return address. Each thread has its own, so that no lock is needed.
+// the largest plausible size of a stack frame, in bytes
+constexpr std::uintptr_t kLargest = 1 << 20;
+// The number of entries of the cache. Each thread has a cache of its own, so that no lock is
+// needed.
 constexpr std::size_t kKnown = 1024;
 constinit thread_local Known known[kKnown] __attribute__((tls_model("initial-exec"))) = {};
 
-// Returns whether the instruction before this address is a call in the code of `file`; otherwise
-// the address is not a return address.
+// Returns whether the instruction before this address is a call, in the code of `file`. If not, the
+// word is not a return address.
 bool follows_call(std::uintptr_t address, const char* file) {
 #if defined(__x86_64__)
-  constexpr int kLongestCall = 7;  // longest encoding of a call instruction, in bytes
+  constexpr int kLongestCall = 7;  // length of the longest call instruction, in bytes
   const bool in_file = std::strcmp(file, "?") != 0;
   if (!in_file || std::strcmp(place_of(address - kLongestCall).file, file) != 0) return false;
   const auto* const code = reinterpret_cast<const unsigned char*>(address);
@@ -58,7 +62,7 @@ static_assert(kKnown == std::size_t{1} << (64 - 54));
 Known& known_at(std::uintptr_t address) {
   Known& entry = known[address * UINT64_C(0x9e3779b97f4a7c15) >> 54];
   if (entry.address == address) return entry;
-  // The file is found by place_of(), since dladdr would also search all symbols of the file.
+  // place_of() is used instead of dladdr(), which would also search all symbols of the file.
   const Place place = place_of(address - 1);
   entry = {.address = address,
            .up = 0,
@@ -85,13 +89,15 @@ void learn(std::uintptr_t address, std::uintptr_t up) {
   entry.seen = std::min<std::uint16_t>(kSure, static_cast<std::uint16_t>(entry.seen + 1));
 }
 
-// Collects return addresses from the innermost outwards until no more are needed.
+// Collects return addresses of the stack, from the innermost function outwards. add() tells when no
+// more are needed.
 class Way {
  public:
-  // all: whether callers of a wrapper are collected as well as the wrapper itself.
+  // all: true to collect the whole call path; false to collect only the function that made the MPI
+  // call.
   explicit Way(bool all) : all_(all) {}
 
-  // Adds an address if it belongs to the result. Returns whether the next address is needed.
+  // Adds a return address if it belongs to the result. Returns whether the next one is needed.
   bool add(const Known& entry) {
     if (caller.address == 0 && entry.binding != Binding::none) return ++bindings_ < kMostBindings;
     caller.way = (caller.way ^ entry.address) * UINT64_C(0x9e3779b97f4a7c15);
@@ -99,7 +105,7 @@ class Way {
       caller.address = entry.address;
       caller.own = entry.own;
     } else if (own_ > 0 && !entry.own) {
-      return false;  // this frame lies outside the program's own functions
+      return false;  // a function of a library outside the program's own functions
     } else if (caller.outers < (entry.own ? kOuter : kOuter - kOwn + 1)) {
       caller.outer[caller.outers++] = {.address = entry.address, .own = entry.own};
     }
@@ -115,7 +121,8 @@ class Way {
   int bindings_ = 0, own_ = 0, frames_ = 0;
 };
 
-// Unwinds frame by frame by each file's unwind tables, which takes microseconds.
+// Finds the call path by unwinding the stack frame by frame with the unwind tables. This takes
+// microseconds.
 Caller by_unwinding(bool all) {
   struct Walk {
     Way way;
@@ -124,7 +131,7 @@ Caller by_unwinding(bool all) {
   const auto visit = [](_Unwind_Context* frame, void* data) {
     auto& so_far = *static_cast<Walk*>(data);
     const std::uintptr_t address = _Unwind_GetIP(frame);
-    if (!address) return _URC_NO_REASON;  // the end of the stack is reached
+    if (!address) return _URC_NO_REASON;  // the end of the stack
     const std::uintptr_t place = _Unwind_GetCFA(frame);
     if (so_far.address) learn(so_far.address, place - so_far.place);
     so_far.address = address;
@@ -136,8 +143,8 @@ Caller by_unwinding(bool all) {
   return walk.way.caller;
 }
 
-// Walks up the stack by cached frame sizes. Returns true if that succeeded; false if a size is
-// unknown, or if a word that should be a return address is not one.
+// Finds the call path by the cached sizes of stack frames. Returns false if a size is unknown, or
+// if a word on the stack that should be a return address is not one.
 bool by_what_is_known(Called called, Way& way) {
 #if defined(__x86_64__)
   auto address = reinterpret_cast<std::uintptr_t>(called.address);
@@ -155,8 +162,8 @@ bool by_what_is_known(Called called, Way& way) {
 #endif
 }
 
-// Finds the caller by cached frame sizes, and at intervals by unwinding, which detects frames of
-// variable size.
+// Finds the call path by cached sizes of stack frames. Every 64th time, and if that fails, it
+// unwinds the stack instead, which also detects frames of variable size.
 Caller way_to(Called called, bool all) {
   constexpr std::uint32_t kCheck = 64;
   static constinit thread_local std::uint32_t calls = 0;
@@ -167,17 +174,17 @@ Caller way_to(Called called, bool all) {
   return found;
 }
 
-// The functions of Python's C interface (3.9 and later) that are used, taken from the interpreter
-// in this process.
+// The functions of Python's C interface (3.9 and later) that are used here. They are looked up in
+// the interpreter that runs in this process.
 struct Python {
   int (*IsInitialized)();
   int (*GILState_Ensure)();
   void (*GILState_Release)(int);
-  void* (*GetFrame)();      // borrowed reference
-  void* (*GetBack)(void*);  // new reference; nullptr if there is no outer frame
-  void* (*GetCode)(void*);  // new reference
+  void* (*GetFrame)();  // returns a borrowed reference
+  void* (*GetBack)(void*);  // returns a new reference; nullptr if there is no outer frame
+  void* (*GetCode)(void*);  // returns a new reference
   int (*GetLine)(void*);
-  void* (*GetAttr)(void*, const char*);  // new reference
+  void* (*GetAttr)(void*, const char*);  // returns a new reference
   const char* (*Utf8)(void*);
   void (*Release)(void*);
   void (*ForgetError)();
@@ -203,15 +210,16 @@ const Python& python() {
   return calls;
 }
 
-// A cached description of a line in a function of the program, which takes thousands of
-// instructions to find. It holds a reference to the function's code, so that the code's address is
-// not reused. Each thread has its own cache, so that no lock is needed. It is allocated at first
-// use to keep thread-local storage small, and never released.
+// A cached description of a line of Python code, which takes thousands of instructions to find. It
+// holds a reference to the code object, so that the object's address is not reused. Each thread has
+// a cache of its own, so that no lock is needed. The cache is allocated at first use, to keep
+// thread-local storage small, and is never released.
 struct Written {
   void* code;
   int line;
-  bool own;  // belongs to the program, not to a library
-  // Number of the stack walk that used the entry last and may still point into it.
+  bool own;  // true if the code belongs to the program, not to a library
+  // The number of the walk over the stack that used this entry last. That walk may still point to
+  // the entry.
   std::uint32_t walk;
   char place[kWhere];
   char file[kPath];
@@ -219,7 +227,7 @@ struct Written {
 constexpr std::size_t kWritten = 64;
 constinit thread_local Written* written __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// Returns whether the path belongs to Python or to an installed package.
+// Returns whether the path belongs to Python itself or to an installed package.
 bool of_library(const char* path) {
   for (const char* part : {"/site-packages/", "/dist-packages/", "/lib/python3", "<frozen"})
     if (std::strstr(path, part)) return true;
@@ -231,10 +239,10 @@ void write_place(const Python& p, void* code, Written& entry) {
   void* const name = p.GetAttr(code, "co_name");
   const char* const path = file ? p.Utf8(file) : nullptr;
   const char* const function = name ? p.Utf8(name) : nullptr;
-  // An error, such as that of a path which is not UTF-8, is cleared, since the program must not see
-  // it.
+  // The Python error (for instance, if the path is not valid UTF-8) is cleared, because the program
+  // must not see it.
   if (!path || !function) p.ForgetError();
-  // Length of a stored path; of a longer one only the end is kept.
+  // The length of the stored path. Of a longer path only the end is kept.
   constexpr std::size_t kLongest = 430;
   const std::size_t length = path ? std::strlen(path) : 0;
   const auto end_of = [&](std::size_t most) {
@@ -248,7 +256,8 @@ void write_place(const Python& p, void* code, Written& entry) {
     if (object) p.Release(object);
 }
 
-// Returns the cached description of the line. Takes over the caller's reference to `code`.
+// Returns the cached description of a line, after adding it if necessary. It takes over the
+// caller's reference to `code`.
 const Written& place_in(const Python& p, void* code, int line, std::uint32_t walk) {
   constexpr std::uintptr_t kAligned = 16;
   const std::uintptr_t key =
@@ -303,7 +312,8 @@ void add_python_frames(const Python& p, Caller& caller, bool all) {
 Caller python_caller(std::uintptr_t address, bool all) {
   Caller caller{.address = address, .binding = Binding::python};
   const Python& p = python();
-  if (!p.ready || !p.IsInitialized()) return caller;  // mpi4py finalises MPI after the interpreter
+  // this happens if mpi4py finalises MPI after the interpreter has ended
+  if (!p.ready || !p.IsInitialized()) return caller;
   if (!written) written = static_cast<Written*>(std::calloc(kWritten, sizeof(Written)));
   if (!written) return caller;
   const int state = p.GILState_Ensure();

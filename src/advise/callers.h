@@ -7,38 +7,41 @@
 
 namespace weft::advise {
 
-// A function on the call path from the program to MPI.
+// Describes a function on the call path from the program's main() to an MPI call.
 struct Outer {
-  std::uintptr_t address = 0;  // return address
-  const char* file = "";       // source file of an interpreted program; "" for compiled code
-  int line = 0;                // source line; 0 if only `address` tells the place
-  bool own = false;            // belongs to the program, not to a library
+  std::uintptr_t address = 0;  // address to which the call returns
+  const char* file = "";  // source file of an interpreted program; "" for compiled code
+  int line = 0;  // source line; 0 for compiled code, where `address` is used
+  bool own = false;  // true if the function belongs to the program, not to a library
 };
-// Number of callers that are kept for one MPI call: the innermost ones of a library, and those of
-// the program itself.
+// The number of functions on the call path that are kept for each MPI call: the innermost functions
+// of libraries, and then the functions of the program itself.
 inline constexpr int kOuter = 6;
 
 struct Caller {
   std::uintptr_t address = 0;  // return address of the MPI call
   const char* where = "";  // "file:line:function" of an interpreted program; "" for compiled code
   Binding binding = Binding::none;
-  // The callers of the function that holds `address`, up to functions of the program itself. A call
-  // inside a wrapper is recorded separately for each caller of the wrapper.
+  // The functions from the one that made the MPI call outwards, up to functions of the program
+  // itself. A call inside a library's function is thus recorded separately for each place that
+  // calls this function.
   Outer outer[kOuter] = {};
   int outers = 0;
-  bool own = false;       // the innermost caller belongs to the program
+  bool own = false;  // true if the function that made the MPI call belongs to the program
   std::uint64_t way = 0;  // hash of all return addresses on the call path
 };
 
-// Identifies a call of the application by its return address and the end of the called function's
-// frame (__builtin_dwarf_cfa), directly below which that address is stored.
+// Identifies an MPI call of the application by its return address and the end of the wrapper's
+// stack frame (__builtin_dwarf_cfa). The return address is stored on the stack directly below that
+// end.
 struct Called {
   const void* address;
   const void* frame_end;
 };
 
-// Returns the first caller outside language bindings; for an interpreted program, the line that the
-// interpreter runs.
+// Returns the function that made the MPI call and the call path to it. Language bindings such as
+// Fortran's are skipped. For an interpreted program, returns the source line that the interpreter
+// is running.
 Caller find_caller(Called called);
 // Returns the line of find_caller() only: its address and, in an interpreted program, `where`. It
 // does not look for the callers of that function.
@@ -47,9 +50,9 @@ Caller find_line(Called called);
 // only the interpreter knows the caller.
 std::uintptr_t caller_address(Called called);
 
-// Returns the place in the program that accessed memory. If a C library function without a frame,
-// such as memcpy, made the access, that is its caller. address: the one after the accessing
-// instruction.
+// Returns the place in the program that accessed memory. address: the address after the accessing
+// instruction. returns_to: the return address of the accessing function; it gives the place if that
+// function is in the C library, such as memcpy().
 Place toucher(std::uintptr_t address, std::uintptr_t returns_to);
 
 }  // namespace weft::advise

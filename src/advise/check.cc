@@ -19,34 +19,38 @@ namespace weft::advise {
 
 namespace {
 
-constexpr int kFlights = 256;  // maximum number of operations in flight that are checked at a time
+constexpr int kFlights = 256;  // the number of operations in flight that can be watched at a time
 
 struct Flight {
-  std::uint64_t comm = 0;  // handle of the communicator as a number
+  std::uint64_t comm = 0;  // the communicator's handle as a number
   InFlight memory;
   CallId call{};
   Caller caller;
-  char where[kWhere];  // copy of caller.where, which an interpreter's next call may overwrite
+  // A copy of caller.where, since the interpreter may overwrite that text at its next call.
+  char where[kWhere];
   std::uint64_t sum = 0;
   bool summed = false;
   bool overlaps = false;
-  bool asked = false;    // see check_asked()
-  Instruction touch;     // the first access that a guard detected; protected by the guards' lock
-  bool touched_written;  // true if `touch` hit the receive buffer; false for the send buffer
+  bool asked = false;  // true after check_asked()
+  // The first access to a protected buffer; written while the guards' lock is held.
+  Instruction touch;
+  // True if `touch` hit the receive buffer; false if it hit the send buffer.
+  bool touched_written;
 };
 Flight flights[kFlights];
-std::uint64_t requests[kFlights];  // handles of their requests as numbers; 0: the entry is free
-int flights_end = 0;               // all later entries are free
+// The handles of the operations' requests as numbers; 0 for free entries.
+std::uint64_t requests[kFlights];
+int flights_end = 0;  // all entries from this index on are free
 
-// Calls `what` with the number of each operation that has this handle. MPI libraries may give one
-// handle to several operations that are already complete.
+// Calls what(index) for each operation whose request has this handle. MPI libraries may give the
+// same handle to several operations that are already complete.
 template <class What>
 void for_each_of(std::uint64_t request, What what) {
   for (int i = 0; request && i < flights_end; ++i)
     if (requests[i] == request) what(i);
 }
 
-// Gives the request a free entry. Returns its number; -1: there is none.
+// Stores the request in a free entry of the table. Returns the entry's index; -1 if there is none.
 int take_entry(std::uint64_t request) {
   const auto free = std::find(requests, requests + kFlights, std::uint64_t{0});
   if (free == requests + kFlights || !request) return -1;
@@ -70,15 +74,16 @@ void drop(int number) {
   give_entry_back(number);
 }
 
-// Returns whether all pages are mapped. msync(MS_ASYNC) tells so without changing the memory.
+// Returns whether all pages of the range are mapped. msync(MS_ASYNC) fails if they are not, and
+// does not change the memory.
 bool is_mapped(const Bytes& bytes) {
   const auto first = reinterpret_cast<std::uintptr_t>(bytes.begin) & ~(kPage - 1);
   const auto end = reinterpret_cast<std::uintptr_t>(bytes.begin) + bytes.count;
   return msync(pointer(first), end - first, MS_ASYNC) == 0;
 }
 
-// Returns a checksum. It computes four sums side by side, since each step of a sum depends on the
-// one before.
+// Returns a checksum of the bytes. It computes four sums in parallel: each step of one sum must
+// wait for the step before, and the processor can overlap the four.
 std::uint64_t sum_of(const Bytes& bytes) {
   constexpr std::size_t kSums = 4, kWord = sizeof(std::uint64_t);
   const std::int64_t began_ns = now_ns();
@@ -119,8 +124,9 @@ void tell_touch(const Flight& flight) {
   tell(flight.touched_written ? kReceiveTouched : kSendWritten, flight, by);
 }
 
-// Marks operations whose buffers overlap. Their checksums are ignored, since each operation may
-// change the other's buffer.
+// Reports the operation, and marks it, if one of its buffers overlaps a buffer of another operation
+// in flight. The checksums of marked operations are ignored, since each operation may change the
+// other's buffer.
 void tell_overlaps(Flight& flight) {
   for (int i = 0; i < flights_end; ++i) {
     Flight& other = flights[i];
@@ -149,9 +155,9 @@ bool is_below(const Bytes& bytes, Called called) {
          begin < reinterpret_cast<std::uintptr_t>(called.frame_end);
 }
 
-// Is called when an instruction has accessed a guarded buffer; stores the instruction. `begin` is
-// the buffer's first byte or its first whole page. The guards' lock is held, perhaps in a signal
-// handler.
+// Must be called when an instruction has accessed a protected buffer of an operation in flight;
+// stores the instruction. begin: the first protected byte. It may run in a signal handler; the
+// guards' lock is held.
 void flight_touched(int number, std::uintptr_t begin, Instruction by) {
   Flight& flight = flights[number - 1];
   if (flight.touch.address) return;
@@ -173,8 +179,8 @@ void check_begins(const char* directory, int rank, int ranks) {
 
 void check_started(std::uint64_t request, const InFlight& memory, std::uint64_t comm, CallId call,
                    const Caller& caller) {
-  // An operation that had this handle before has ended in a completing call that has not reported
-  // it, such as one of another thread.
+  // If an older operation has the same handle, a call that completed it did not report that, for
+  // instance because another thread reuses the handle already. The older operation is dropped.
   for_each_of(request, [](int i) {
     if (flights[i].asked) drop(i);
   });
@@ -205,8 +211,9 @@ void check_incomplete(std::uint64_t request) {
   for_each_of(request, [](int i) { flights[i].asked = false; });
 }
 
-// Ends the operations of a request that has completed. There may be several: MPI libraries may give
-// one handle to several operations that are already complete.
+// Ends the watching of all operations whose request has this handle, and reports wrong accesses.
+// Several operations may have the same handle: MPI libraries do this for operations that complete
+// at once.
 void check_completed(std::uint64_t request, Called called) {
   for_each_of(request, [&](int i) {
     const Flight& flight = flights[i];

@@ -1,7 +1,8 @@
-// Watches the buffers of operations in flight, for `weft check`. Between start and completion send
-// buffers must not be written, and receive buffers not be accessed. Pages are guarded if possible
-// (guard.h); otherwise a checksum detects writes to send buffers. All of this is off unless
-// WEFT_ADVISE_CHECK is set. The functions need the recorder's lock.
+// Watches the buffers of non-blocking operations in flight, for `weft check`. Between the start of
+// an operation and its completion, the program must not write the send buffer, and must not access
+// the receive buffer. The buffers' pages are protected if possible (guard.h); otherwise a checksum
+// detects a changed send buffer. Nothing is watched unless WEFT_ADVISE_CHECK is set. The caller of
+// each function must hold Recorder::lock().
 #pragma once
 
 #include <cstdint>
@@ -13,20 +14,22 @@
 namespace weft::advise {
 
 void check_begins(const char* directory, int rank, int ranks);
-// Begins to watch the buffers of the operation that `call` has started. comm: the communicator's
-// handle as a number; 0 if it is not known.
+// Begins to watch the buffers of the operation that an MPI call has started. request: the
+// operation's handle as a number. memory: its buffers. comm: the communicator's handle as a number;
+// 0 if unknown. call: the MPI function.
 void check_started(std::uint64_t request, const InFlight& memory, std::uint64_t comm, CallId call,
                    const Caller& caller);
-// A completing call is given the request. Until it says what became of the operation, nothing is
-// told of that: the call may be left by a jump, or fail.
+// Must be called when the application passes the request to a call that completes requests. Until
+// check_completed() or check_incomplete() is called, nothing is reported about the operation, since
+// the MPI call may fail or be left by longjmp().
 void check_asked(std::uint64_t request);
 void check_incomplete(std::uint64_t request);
 void check_completed(std::uint64_t request, Called called);
-// Reports operations that are still in flight on a communicator. Must be called before `call` frees
-// or disconnects that communicator.
+// Reports operations that are still in flight on a communicator. It must be called before the MPI
+// function `call` frees or disconnects that communicator.
 void check_communicator_ends(std::uint64_t comm, CallId call, const Caller& caller);
-// Stops watching an operation. Is called when its request has been freed, so that its completion
-// will not be seen.
+// Stops watching an operation. It must be called when the application frees the operation's
+// request, since its completion cannot be seen after that.
 void check_dropped(std::uint64_t request);
 void check_ends();
 }  // namespace weft::advise

@@ -1,4 +1,4 @@
-// Computes the bytes that a call's blocks span from its counts, displacements and types.
+// Computes the memory of a call's blocks from its counts, displacements and datatypes.
 #include "advise/extents.h"
 
 #include <algorithm>
@@ -49,7 +49,8 @@ struct Side {
   const MPI_Datatype* types;
 };
 
-// Returns the span of the blocks of all ranks. Without displacements the blocks are contiguous.
+// Returns the address range of all ranks' blocks in one buffer. in_a_row: whether blocks without
+// displacements lie one after the other.
 Bytes blocks(const Side& side, int ranks, bool in_a_row = true) {
   Span span;
   if (side.types) {
@@ -76,8 +77,8 @@ bool in_place(const void* buffer) {
   return buffer == MPI_IN_PLACE;
 }
 
-// The number of blocks that one side (send or receive) of a call has: one per rank (all), a single
-// one, none, or a number that is not known here (neighbourhood collectives).
+// Says how many blocks the send or receive buffer of a call has: none, a single one, one per rank
+// (all), or a number that is unknown here (neighbourhood collectives).
 enum class Blocks : unsigned char { none, one, all, unknown };
 
 Blocks sent_blocks(const Call& call, bool is_root) {
@@ -193,7 +194,7 @@ Bytes read_by_mpi(const Call& call, const Communicator& comm) {
 
 Bytes received(const Call& call, const Communicator& comm) {
   if (comm.inter) return {static_cast<const char*>(call.recvbuf), SIZE_MAX};
-  // Only this rank's block is received, although the call has a count for each rank.
+  // Each rank receives only its own block, although the call has a count for each rank.
   if (call.kind == Kind::reduce_scatter)
     return elements(call.recvbuf, call.recvcounts.at(comm.rank), call.recvtype);
   return side_bytes(received_blocks(call, comm.rank == call.root), receiving(call), comm.size);

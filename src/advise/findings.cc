@@ -62,7 +62,7 @@ std::uint64_t key_of_line(CallId call, const Caller& caller) {
 }
 
 void tell(const char* rule, int rank, const Line& start, const Line& other, const char* detail) {
-  // The set is never destroyed, since it may be used while the process exits.
+  // The set is never destroyed, since this function may be called while the process exits.
   static auto& told = *new std::set<std::string>;
   const std::string mistake =
       std::string(start.call) + '\t' + columns(start) + '\t' + columns(other) + '\t' + other.call;

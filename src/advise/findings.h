@@ -1,6 +1,6 @@
-// Writes the findings of `weft check` to a file of this rank, one line each, as soon as they are
-// found. The file is thus complete even if the program is killed. All functions need the recorder's
-// lock.
+// Writes the errors that `weft check` finds to a file of this rank. Each is written as one line as
+// soon as it is found, so that the file is complete even if the program is killed. The caller of
+// each function must hold Recorder::lock().
 #pragma once
 
 #include "advise/callers.h"
@@ -9,13 +9,13 @@
 
 namespace weft::advise {
 
-// The names of the rules are those of python/weft/check/rules.py.
+// These names of the checked rules must be the same as in python/weft/check/rules.py.
 inline constexpr char kSendWritten[] = "send-written", kReceiveTouched[] = "receive-touched",
                       kOverlap[] = "overlap", kGone[] = "buffer-gone", kBelowStack[] = "stack-gone",
                       kCommFreed[] = "communicator-freed", kNeverCompleted[] = "never-completed",
                       kOrder[] = "order", kCounts[] = "counts";
 
-// A line of the program, and the MPI call on it, if any.
+// A place in the program's code, and the name of the MPI function that is called there, if any.
 struct Line {
   Place place{};
   const char* where = "";  // "file:line:function" of an interpreted program; "" for compiled code
@@ -23,9 +23,9 @@ struct Line {
 };
 
 void findings_begin(const char* directory, int rank);
-// Returns whether findings are written, that is, whether their file is open.
+// Returns whether errors are written, that is, whether the file for them is open.
 bool findings_go();
-// Returns the number of this rank in MPI_COMM_WORLD.
+// Returns this process's rank in MPI_COMM_WORLD.
 int finding_rank();
 
 Line line_of(const Place& place);
@@ -33,8 +33,9 @@ Line line_of(CallId call, const Caller& caller);
 // Returns a number by which a call on one line of the program is known; it is never 0.
 std::uint64_t key_of_line(CallId call, const Caller& caller);
 
-// Writes a finding, unless the same one was written before. `rule` is its kind, and `rank` is the
-// rank to which `start` belongs. `other` is the offending access or the other rank's call.
+// Writes an error to the file, unless the same one was written before. rule: one of the names
+// above. rank: the rank whose call is wrong. start: that call. other: the wrong access, or the call
+// of another rank. detail: further words for the user.
 void tell(const char* rule, int rank, const Line& start, const Line& other,
           const char* detail = "");
 

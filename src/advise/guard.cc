@@ -1,7 +1,7 @@
-// Implements guards, which measure when the program accesses a buffer (guard.h): sets them, and
-// ends them at MPI calls, forks and changes of signal handlers. guard_slots.h holds the table of
-// guards, guard_signals.h the signal handlers, and guard_closing.h the thread that closes pages
-// again.
+// Implements the guards of guard.h, which measure when the program accesses a buffer. This file
+// sets guards, and ends them at MPI calls, forks and changes of signal handlers. guard_slots.h
+// contains the table of guards, guard_signals.h the signal handlers, and guard_closing.h the thread
+// that protects written pages again.
 #include "advise/guard.h"
 
 #include "advise/breakpoints.h"
@@ -15,25 +15,27 @@ namespace weft::advise {
 namespace {
 
 Unknown off = Unknown::switched_off;
-bool watcher = false;  // true while the thread that closes pages again runs
+// True if the thread runs that protects written pages again.
+bool watcher = false;
 
-// Returns whether the guarded buffer lies on this thread's registered stack or near its present
-// stack pointer.
+// Returns whether the buffer lies on this thread's stack or near its stack pointer (a user-level
+// thread has a stack of its own).
 bool on_this_stack(const Guard& guard) {
   const Thread* const me = this_record();
   return me->stack.meets(guard.begin, guard.end) || guard.near_stack(stack_pointer());
 }
 
-// Returns whether a breakpoint can watch a small buffer: Unknown::none if so, otherwise the reason
-// why not. A breakpoint sees only this thread's accesses, so other threads must not exist. The
-// buffer may lie on a stack.
+// Decides whether a breakpoint can watch a small buffer. Returns Unknown::none if so, otherwise the
+// reason why not. A breakpoint sees only the accesses of this thread, so the program must have no
+// other threads. The buffer may lie on the stack.
 Unknown judge_small(const Guard& guard) {
   if (other_threads()) return Unknown::threads;
   const Unknown why = plain_memory(guard.begin, guard.end);
   return why == Unknown::on_the_stack ? Unknown::none : why;
 }
 
-// Returns Unknown::none if the buffer can be watched, otherwise the reason why not.
+// Decides whether a buffer can be watched. Returns Unknown::none if so, otherwise the reason why
+// not.
 Unknown judge(const Guard& guard, bool may_share) {
   if (guard.small) return judge_small(guard);
   if (on_this_stack(guard)) return Unknown::on_the_stack;
@@ -42,9 +44,10 @@ Unknown judge(const Guard& guard, bool may_share) {
   return plain_memory(guard.first, guard.last);
 }
 
-// Returns a free entry of `guards`, or frees one whose guard has waited longer than kLongest.
-// Guards of send buffers, which may never be sent again, give way to the new guard. Returns nullptr
-// if no entry is free, or if a result on the same pages is being watched.
+// Returns a free entry of the table `guards` for a guard on these pages. Makes an entry free by
+// ending a guard that has waited longer than kLongest, or the oldest guard of a send buffer, which
+// may never be sent again. Returns nullptr if neither exists, or if another guard that is not a
+// send buffer's is on the same pages.
 Guard* free_guard(std::uintptr_t first, std::uintptr_t last) {
   Guard *found = nullptr, *oldest = nullptr;
   for (Guard& guard : guards) {
@@ -68,10 +71,11 @@ Unknown close_first(Guard& guard) {
   return guard.breakpoint >= 0 ? Unknown::none : Unknown::breakpoint;
 }
 
-// Sets a guard. The order of steps ensures that no thread which blocks the guard's signals, or
-// whose system calls are not dispatched, meets closed pages: `live` is raised before the threads
-// are asked which signals they block, so a thread that blocks signals later sees the guard and ends
-// it first.
+// Sets a guard, and protects its pages. Returns Unknown::none, or the reason why that is
+// impossible. A thread that blocks the guards' signals, or whose system calls are not redirected,
+// must not meet protected pages. Therefore `live` is raised first, and then the threads are asked
+// which signals they block. A thread that blocks signals later sees `live`, and ends the guard
+// first.
 Unknown set(Guard& slot, const Guard& wanted) {
   if (live.load() == 0) {
     if (!handlers_open()) return Unknown::signals;
@@ -105,16 +109,17 @@ Guard by_pages(Site& site, const void* buffer, std::size_t bytes) {
 }
 
 // Removes from the guard the pages that its buffer fills only in part. They may hold memory that
-// another rank copies through the kernel, which fails on closed pages. Returns true if a whole page
-// is left, otherwise false.
+// another rank copies through the kernel, and such a copy fails on protected pages. Returns false
+// if no page remains.
 bool keep_whole_pages(Guard& guard) {
   guard.first = guard.begin = (guard.begin + kPage - 1) & ~(kPage - 1);
   guard.last = guard.end = guard.end & ~(kPage - 1);
   return guard.first < guard.last;
 }
 
-// Sets a guard like `wanted`. Needs the guards' lock. Returns nullptr if the buffer cannot be
-// watched at present.
+// Sets a guard with the properties of `wanted`, and returns its entry in the table. Returns nullptr
+// if the buffer cannot be watched now. mask: the signals that the thread blocks. The guards' lock
+// must be held.
 Guard* begin_guard(const Guard& wanted, std::uint64_t mask, bool may_share) {
   Guard* const slot = free_guard(wanted.first, wanted.last);
   if (!slot) return nullptr;
@@ -125,9 +130,9 @@ Guard* begin_guard(const Guard& wanted, std::uint64_t mask, bool may_share) {
   return nullptr;
 }
 
-// Returns whether some guard's pages are open while a thread is inside MPI. It needs no lock: a
-// guard that ends meanwhile is checked again under the lock, and new guards begin only in MPI
-// calls.
+// Returns whether there is a guard whose pages are accessible while a thread is inside MPI. It
+// needs no lock: new guards begin only in MPI calls, and a caller that finds one checks it again
+// with the lock held.
 bool opened_in_mpi() {
   if (live.load() == 0) return false;
   for (const Guard& guard : guards)
@@ -144,7 +149,7 @@ void guards_begin(double overhead, bool intervals) {
   before_a_thread_leaves = [] { release_all_guards(Unknown::threads); };
   const bool known = know_this_thread(false);
   off = known ? Unknown::none : Unknown::not_supported;
-  // MPI_Init is counted here, since this thread entered it before it was registered.
+  // This thread is inside MPI_Init, which it entered before it was registered.
   enter_mpi();
   if (known && intervals) measure_cost();
 }
@@ -196,7 +201,9 @@ void guard_sent(Site& site, const void* buffer, std::size_t bytes, bool may_shar
 
 void guard_flight(int flight, const void* buffer, std::size_t bytes, bool read_only) {
   if (off != Unknown::none || !this_record()) return;
-  static Site all;  // collects the counts of guards on operations in flight; no report shows them
+  // Guards need a call site for their counts. For operations in flight this one collects them; no
+  // report shows it.
+  static Site all;
   Guard wanted = by_pages(all, buffer, bytes);
   wanted.flight = flight;
   wanted.read_only = read_only;
@@ -263,7 +270,7 @@ void guards_in_child() {
     guard.live = false;
   }
   live = 0;
-  // Guards stay off, since a forked child has no thread that closes pages.
+  // Guards stay off in a forked child, which has no thread that protects pages again.
   off = Unknown::switched_off;
   lock_flag.clear();
 }
@@ -278,7 +285,8 @@ void given_to_mpi(const void* pointer, std::size_t bytes, bool writes, Instructi
   for (Guard& guard : guards) {
     if (!meets(guard)) continue;
     const Locked locked;
-    if (!meets(guard)) continue;  // another thread may have ended it and set a new one meanwhile
+    // another thread may have ended the guard before the lock was taken
+    if (!meets(guard)) continue;
     const bool inside = begin >= guard.begin;
     if (guard.sent) note_first_write(guard, when_ns);
     if (!guard.sent && (inside || bytes != SIZE_MAX))
@@ -306,9 +314,9 @@ std::optional<Unwritten> sent_by_mpi(const void* pointer, std::size_t bytes, std
   return {};
 }
 
-// Closes send buffers as of `began_ns`, so that a write between two consecutive calls is seen. If
-// the last write is expected much later, this is done a few times only, since each later write
-// costs a fault.
+// Marks send buffers as protected since `began_ns`, so that a write between two consecutive calls
+// is noticed. If the last write is expected much later, this is done only a few times, since each
+// later write costs a page fault.
 void nothing_written_since(std::int64_t began_ns) {
   constexpr int kEarly = 16;
   if (live.load() == 0 || other_threads()) return;
@@ -332,7 +340,8 @@ void enter_mpi() {
   me->selector = kernel::kAllow;
   if (me->of_library || !opened_in_mpi()) return;
   const Locked locked;
-  // Guards end if they have cost too much: each MPI call opens and closes pages, which takes time.
+  // All guards end if they have used up their budget, since each MPI call must change their pages'
+  // protection.
   if (is_overspent()) all_unseen(Unknown::budget);
   const bool others = other_threads();
   for (Guard& guard : guards) {

@@ -1,10 +1,13 @@
-// Guards measure the time from a collective's return to the first access to its result, and from
-// the last write of its send buffer to the call. After the call has completed, the pages of the
-// result are closed (mprotect). The first access, by any thread or system call, opens them again
-// and ends the interval. Results of at most 8 bytes are watched by a hardware breakpoint instead.
-// Pages of send buffers are closed for writes. A write opens them, and a thread of the advisor
-// closes them again, until the next call that sends them. If an observation would not be safe, the
-// guard ends as "unknown" before it can change the program's behaviour.
+// Guards measure two intervals: from the return of a collective to the program's first access to
+// its receive buffer (the result), and from the program's last write into its send buffer to the
+// call.
+//
+// After the call, the pages of a receive buffer are protected by mprotect(). The first access by
+// any thread or system call raises a signal, makes the pages accessible again, and ends the
+// interval. Receive buffers of at most 8 bytes are watched by a hardware breakpoint instead. The
+// pages of a send buffer are protected against writes. A write makes them writable, and a thread of
+// the advisor protects them again, until the next call sends them. If watching would not be safe,
+// the guard ends without a measurement before it can change the program's behaviour.
 #pragma once
 
 #include <atomic>
@@ -32,65 +35,70 @@ struct Unwritten {
   Instruction writer;
 };
 
-// Watches the result of the site's call from now on, or records why that is impossible. may_share:
-// the result's pages may hold other memory too, since only this program's own threads use it.
+// Begins to watch the receive buffer of the latest call at `site`. If that is impossible, counts
+// the reason at the site. may_share: whether pages that also hold other memory may be protected,
+// which is safe only if nobody but the program's own threads uses them.
 void guard_result(Site& site, const void* begin, std::size_t bytes, bool may_share);
-// Watches the buffer that the site's call has sent, which its next call may send again, or records
-// why that is impossible. may_share: as in guard_result().
+// Begins to watch the send buffer of the latest call at `site`, since the next call may send it
+// again. If that is impossible, counts the reason at the site. may_share: as in guard_result().
 void guard_sent(Site& site, const void* begin, std::size_t bytes, bool may_share);
-// Watches a buffer of an operation in flight until end_flight(). read_only: if true, only writes
-// are reported; if false, all accesses.
+// Watches a buffer of an operation in flight until end_flight(). flight: the operation's number,
+// from 1. read_only: true to report only writes to the buffer, false to report all accesses.
 void guard_flight(int flight, const void* begin, std::size_t bytes, bool read_only);
 void end_flight(int flight);
-// Says that the program's only thread has been inside MPI since `began_ns`. Send buffers are closed
-// as of that time when the call returns.
+// Says that the program's only thread has been inside MPI since the time `began_ns`. Send buffers
+// are therefore known to be unwritten since that time.
 void nothing_written_since(std::int64_t began_ns);
 // Returns whether the budget allows another guard of `bytes` bytes, and leaves `kept_ns` of it.
 bool guard_affordable(std::size_t bytes, std::int64_t kept_ns = 0);
 // Returns whether the budget is unlimited.
 bool guard_always();
-// Records an interval before the call that started at `when_ns`.
+// Records the interval from the last write of a send buffer to the call at `site` that started at
+// `when_ns`.
 void add_before(Site& site, const Unwritten& found, std::int64_t when_ns);
 
-// touch_now() returns the current state of a record of accesses by one instruction. have_place()
-// stores that instruction's place in the program, unless the entry now belongs to another
-// instruction.
+// touch_now() returns a copy of an entry, taken with the guards' lock held. have_place() stores in
+// an entry the place in the program of its instruction, unless the entry now belongs to another
+// instruction (another `address`).
 Touch touch_now(const Touch& touch);
 void have_place(Touch& touch, std::uint64_t address, std::uint64_t offset, std::uint32_t module);
-// Ends all guards without an observation; `why` is the reason.
+// Ends all guards without a measurement. why: the reason, which is counted.
 void release_all_guards(Unknown why);
-// Must be called when an operation begins on which other ranks may make progress at any time: it
-// may access memory beside results.
+// Must be called when a non-blocking operation begins. From then on, other ranks may access memory
+// of this process on pages that guards protect; such guards end.
 void operation_begins();
-// Ends all guards and removes their handlers if the signal is one of the guards'. Must be called
-// before the application sets or queries the handler of this signal.
+// Ends all guards and removes the advisor's handler if the signal is one that guards use. It must
+// be called before the application sets or queries the handler of this signal.
 void application_sets_handler(int signal);
-// Pause and resume the thread that closes pages. Must be called before a fork, and after it in the
-// parent.
+// Pause and resume the thread that protects pages again. fork_begins() must be called before a
+// fork, and fork_ended() after it in the parent.
 void fork_begins();
 void fork_ended();
-// Ends all watching, and frees the lock, since no other thread exists. Must be called in the child
-// after a fork.
+// Ends all guards and releases their lock, since no other thread exists in a forked child. It must
+// be called in the child after a fork.
 void guards_in_child();
-// Says that the application has passed these bytes to MPI. writes: MPI may write them. A size of
-// SIZE_MAX means unknown. call: the calling instruction.
+// Must be called when the application passes a buffer to MPI. bytes: the size; SIZE_MAX if unknown.
+// writes: whether MPI may write the buffer. call: the instruction that calls MPI.
 void given_to_mpi(const void* begin, std::size_t bytes, bool writes, Instruction call);
-// Says that MPI sends these bytes. Returns bounds on the time since they were last written.
+// Must be called when the application passes this send buffer to MPI at time `when_ns`. Returns
+// bounds on the time since the program last wrote the buffer; nothing if it was not watched.
 std::optional<Unwritten> sent_by_mpi(const void* begin, std::size_t bytes, std::int64_t when_ns);
 
-// Returns whether entering MPI need not be recorded for this thread: it is the only thread, no
-// guard exists, and its system calls are not dispatched.
+// Returns true if entering MPI need not be recorded for this thread: it is the only thread, no
+// guard exists, and its system calls are not redirected to the advisor.
 inline bool nobody_looks() {
   const Thread* const me = this_record();
   return !me || (live.load(std::memory_order_relaxed) == 0 &&
                  !me->dispatched.load(std::memory_order_relaxed) &&
                  !several.load(std::memory_order_relaxed));
 }
-// Record that this thread enters or leaves MPI. System calls made inside MPI belong to MPI, and
-// pages that results share with other data are open there.
+// Record that this thread enters or leaves MPI. System calls that are made inside MPI belong to the
+// MPI library, so they are not redirected. Pages that hold other memory besides a watched buffer
+// are accessible meanwhile.
 void enter_mpi();
 void leave_mpi();
-// Pairs enter_mpi() with leave_mpi() for a call that may be left by a jump or an exception.
+// Calls enter_mpi() and leave_mpi() around an MPI call, even if the call is left by longjmp() or an
+// exception.
 class InMpi final : public Cleanup {
  public:
   constexpr InMpi() = default;
@@ -108,7 +116,7 @@ class InMpi final : public Cleanup {
 };
 inline constinit thread_local InMpi in_mpi __attribute__((tls_model("initial-exec")));
 
-// Returns the time spent on guards so far.
+// Returns the time in ns that guards have taken so far.
 std::int64_t guarding_ns();
 
 }  // namespace weft::advise

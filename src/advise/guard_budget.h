@@ -1,4 +1,5 @@
-// Keeps the cost of guards within a budget: the allowed share of the run time, and the cost so far.
+// Limits the cost of guards (page protections that measure accesses to buffers): holds the allowed
+// share of the run time, and the time spent so far.
 #pragma once
 
 #include <time.h>
@@ -8,21 +9,22 @@
 
 namespace weft::advise {
 
-// Time in ns that guards may take before any budget has accrued.
+// The time in ns that guards may take at once, before the run time has earned any budget.
 inline constexpr std::int64_t kHead = 2'000'000;
-// Least time in ns that the kernel needs to deliver a signal.
+// The least time in ns that the kernel takes to deliver a signal.
 inline constexpr std::int64_t kSignal = 1'500;
-// These costs cannot be read from a clock. They were measured on a virtual machine with 2 cores
-// (AMD EPYC).
-inline constexpr std::int64_t kFault = 3'000;  // ns for a signal and the access that raised it
-// Time in ns for a single step, which traps into the hypervisor of a virtual machine.
+// The following costs cannot be measured by the clock in place. They were measured on a virtual
+// machine with 2 cores (AMD EPYC).
+inline constexpr std::int64_t kFault = 3'000;  // ns for a signal, and for the access that raised it
+// The time in ns for executing a single instruction in step mode, which in a virtual machine traps
+// into the hypervisor.
 inline constexpr std::int64_t kStep = 12'000;
-// Time in ns to refill the processor's TLB after the protection of many pages has changed.
+// The time in ns that it takes to refill the TLB after the protection of many pages has changed.
 inline constexpr std::int64_t kRefill = 3'000;
 
 extern std::atomic<std::int64_t> spent_ns;
 
-// Sets the share of the run time that guards may take. Must be called once, in MPI_Init.
+// Sets the share of the run time that guards may take. It must be called once, in MPI_Init.
 void begin_budget(double part);
 double budget_part();
 std::int64_t allowed_ns();

@@ -1,4 +1,4 @@
-// Decides when pages are closed again, and runs the thread that closes them.
+// Decides when the pages of send buffers are protected again, and runs the thread that does it.
 #include "advise/guard_closing.h"
 
 #include <linux/futex.h>
@@ -10,8 +10,8 @@ namespace {
 
 std::atomic<bool> forking{false};
 
-// Closes the guard's pages and returns true, unless a thread is in MPI: then the last thread to
-// leave MPI closes them.
+// Protects the guard's pages. If a thread is inside MPI, leaves that to the last thread that leaves
+// MPI. Returns false if the system refuses.
 bool close_again(Guard& guard) {
   constexpr std::int64_t kCosts = 2;
   const std::int64_t began_ns = now_ns();
@@ -29,8 +29,8 @@ bool stack_near(const Guard& guard) {
   return false;
 }
 
-// Closes the pages of the guards for which this is due. Returns the time in ns until the next one
-// is due. Needs the guards' lock.
+// Protects the pages of all guards whose time has come. Returns the time on the clock, in ns, at
+// which the next one is due; INT64_MAX if none is. The guards' lock must be held.
 std::int64_t close_due() {
   std::int64_t next_ns = INT64_MAX;
   for (Guard& guard : guards) {
@@ -47,16 +47,17 @@ std::int64_t close_due() {
   return next_ns;
 }
 
-// Returns the CPU time of this thread.
+// Returns the CPU time of this thread in ns.
 std::int64_t own_ns() {
   return processor_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 }  // namespace
 
-// Sets the times at which the pages of a written send buffer are closed again. At first these times
-// are frequent enough for any interval between two calls. Later ones follow from the previous
-// interval, which shows when the last write is expected and how precisely it must be known.
+// Sets the times at which the pages of a written send buffer are protected again. At first they are
+// protected so often that any interval between two calls is measured well. Later times follow from
+// the previous interval: it tells when the last write is to be expected, and how exactly that must
+// be known.
 void plan_closing(Guard& guard) {
   constexpr std::int64_t kParts = 128, kLeast = 20'000;
   const std::int64_t again = guard.site->again_ns, quiet = guard.site->quiet_ns;
@@ -65,10 +66,11 @@ void plan_closing(Guard& guard) {
   guard.not_before_ns = quiet ? guard.set_ns + gap - quiet - quiet / 4 : 0;
 }
 
-// Runs in the advisor's own thread, which sleeps until something has been written. A wake-up costs
-// the application about twice this thread's CPU time because of two context switches (25 µs
-// compared with 13; virtual machine, 2 cores, AMD EPYC). Class Locked counts the time with the lock
-// held.
+// The function of the thread that protects written pages again. The thread sleeps until a send
+// buffer has been written. Each time that it wakes, it costs the application about twice the CPU
+// time that this thread itself uses, because of two context switches (25 us compared with 13 us;
+// virtual machine, 2 cores, AMD EPYC). The time with the guards' lock held is counted by class
+// Locked.
 void close_what_was_written() {
   for (std::int64_t slept_ns = own_ns();;) {
     constexpr std::int64_t kLater = 1'000'000;

@@ -1,11 +1,11 @@
-// Measures the cost of observing an access on this machine. Each measured interval contains this
-// cost, which is therefore subtracted.
+// Measures the time that observing an access takes on this machine. This time is part of each
+// measured interval, and is subtracted from it.
 #pragma once
 
 namespace weft::advise {
 
-// Guards memory of the advisor and accesses it at once, to measure the cost. Must be called inside
-// MPI_Init.
+// Measures the time that observing an access takes, by guarding memory of the advisor and accessing
+// it at once. It must be called inside MPI_Init.
 void measure_cost();
 
 }  // namespace weft::advise

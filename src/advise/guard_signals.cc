@@ -1,5 +1,5 @@
-// Defines the handlers of SIGSEGV, SIGSYS and SIGTRAP, and installs and removes them. In a handler
-// the thread's system calls are not dispatched.
+// Implements the handlers of SIGSEGV, SIGSYS and SIGTRAP, and installs and removes them. While a
+// handler runs, the thread's system calls are not redirected to the advisor.
 #include "advise/guard_signals.h"
 
 #include <sys/syscall.h>
@@ -17,8 +17,8 @@ namespace {
 kernel::Action applications[3];
 constexpr int kSignals[3] = {SIGSEGV, SIGSYS, SIGTRAP};
 
-// Lives as long as a signal handler runs. From its construction on, this thread's system calls are
-// not dispatched.
+// Exists while a signal handler runs. Its constructor stops the redirection of this thread's system
+// calls, and its destructor resumes it.
 class Handler {
  public:
   Handler() : me_(this_record()) {
@@ -47,8 +47,9 @@ greg_t* registers(void* context) {
   return static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
 }
 
-// Returns the interrupted instruction. behind: kFaulted or kPassed. Needs the guards' lock. The top
-// of the program's stack is read only if no guard has closed it.
+// Returns the interrupted instruction. behind: kFaulted or kPassed. If no guard protects the top of
+// the program's stack, the word there is stored as the return address. The guards' lock must be
+// held.
 Instruction instruction_at(void* context, std::uintptr_t behind) {
   const auto stack = static_cast<std::uintptr_t>(registers(context)[REG_RSP]);
   const auto closed = [&](const Guard& guard) { return guard.live && guard.near_stack(stack); };
@@ -57,14 +58,15 @@ Instruction instruction_at(void* context, std::uintptr_t behind) {
     std::memcpy(&found.returns_to, pointer(stack), sizeof found.returns_to);
   return found;
 }
-// Number to add to the instruction pointer in a handler, so that the byte before the sum belongs to
-// the instruction: 1 if the instruction faulted, 0 if it was executed.
+// A handler adds one of these to the instruction pointer to get an address just behind the start of
+// the instruction: kFaulted if the instruction has not been executed, kPassed if it has.
 constexpr std::uintptr_t kFaulted = 1, kPassed = 0;
 
-// Handles an access beside the buffer: opens its page for this one instruction. An access right
-// before the buffer may reach into it; only a write that changes the buffer's start matters. Other
-// threads may access the page meanwhile. A page that serves as a stack stays open, since a thread
-// that blocks signals could not open it.
+// Handles an access to other memory on a page of the guarded buffer. Makes the page accessible for
+// this one instruction, by single-stepping it. Other threads may use the page meanwhile without
+// being noticed. An access just before the buffer may reach into it, but is noticed only if it
+// changes the buffer's first bytes. If the page belongs to the stack in use, the guard ends, since
+// a thread that blocks signals could not handle its next fault there.
 void let_pass(Guard& guard, std::uintptr_t address, const Handler& handler, void* context) {
   Thread* const me = handler.me();
   if (guard.near_stack(static_cast<std::uintptr_t>(registers(context)[REG_RSP])))
@@ -82,8 +84,8 @@ void let_pass(Guard& guard, std::uintptr_t address, const Handler& handler, void
   registers(context)[REG_EFL] |= kSingleStep;
 }
 
-// Returns whether another thread opened the page before this fault was handled; then the
-// instruction is simply repeated, and succeeds.
+// Returns whether another thread has made the page accessible before this fault was handled. The
+// instruction can then be repeated, and will succeed.
 bool came_too_late(std::uintptr_t address, Thread* me) {
   if (!me || me->late_fault == address) return false;
   for (const Guard& guard : guards) {
@@ -100,7 +102,8 @@ void let_application_have_it() {
   give_signals_back();
 }
 
-// Delivers a signal that no guard raised to the application.
+// Restores the application's signal handlers, and raises the signal again for them. It is called
+// for a signal that no guard has caused.
 void pass_on(int signal, siginfo_t* info) {
   let_application_have_it();
   kernel::direct(SYS_rt_tgsigqueueinfo, kernel::direct(SYS_getpid), kernel::direct(SYS_gettid),
@@ -109,12 +112,14 @@ void pass_on(int signal, siginfo_t* info) {
 
 void on_fault(int signal, siginfo_t* info, void* context) {
   const Handler handler;
-  if (info->si_code <= 0) return pass_on(signal, info);  // sent by kill() or the like
+  // sent by kill() or a similar call, not by a fault
+  if (info->si_code <= 0) return pass_on(signal, info);
   const Locked locked;
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   for (Guard& guard : guards) {
     if (!guard.live || guard.open || !guard.covers(address)) continue;
-    // A single step would cost too much for a buffer in flight, of which there may be thousands.
+    // For operations in flight, of which there may be thousands, single-stepping would cost too
+    // much. The pages that the buffer shares with other memory are no longer watched.
     if (!guard.has(address) && guard.flight) return loosen(guard);
     if (!guard.has(address)) return let_pass(guard, address, handler, context);
     const Instruction by = instruction_at(context, kFaulted);
@@ -122,8 +127,8 @@ void on_fault(int signal, siginfo_t* info, void* context) {
                       : touched(guard, handler.when_ns(), by, fault_cost);
   }
   if (came_too_late(address, handler.me())) return;
-  // The fault is the application's own. The instruction is repeated and faults again, with the
-  // application's handler in place.
+  // The application itself has caused the fault. The instruction is repeated and faults again, now
+  // with the application's handler in place.
   all_unseen(Unknown::own_fault);
   give_signals_back();
 }
@@ -135,8 +140,8 @@ void stepped(Thread& me, void* context) {
   for (Guard& guard : guards) {
     if (!guard.live || guard.open || !guard.covers(me.opened_page) || any_in_mpi()) continue;
     protect(me.opened_page, me.opened_page + kPage, guard.closed());
-    // The single step delays the result's first access, unless other threads run, which do not wait
-    // for this thread.
+    // Single-stepping delays the program's first access to the result, so its time is subtracted.
+    // If there are other threads, they do not wait for this one, and nothing is subtracted.
     if (!other_threads()) guard.lost_ns += now_ns() - me.opened_ns + 2 * kSignal;
     if (guard.sent && guard.unseen_ns) is_closed(guard, now_ns());
     if (guard.sent && std::memcmp(guard.start, pointer(guard.begin), guard.start_bytes()) != 0)
@@ -147,7 +152,7 @@ void stepped(Thread& me, void* context) {
 
 void on_trap(int signal, siginfo_t* info, void* context) {
   const Handler handler;
-  constexpr int kByBreakpoint = 6;  // value of TRAP_PERF
+  constexpr int kByBreakpoint = 6;  // the value of TRAP_PERF
   if (info->si_code != kByBreakpoint) {
     Thread* const me = handler.me();
     return me && me->opened_page ? stepped(*me, context) : pass_on(signal, info);
@@ -160,17 +165,18 @@ void on_trap(int signal, siginfo_t* info, void* context) {
       return touched(guard, handler.when_ns(), instruction_at(context, kPassed), breakpoint_cost);
 }
 
-// Returns the signals blocked by the interrupted program, as a mask in the kernel's format.
+// Returns the signals that the interrupted program blocks, as a mask in the kernel's format.
 std::uint64_t blocked_before(void* context) {
   std::uint64_t mask = 0;
   std::memcpy(&mask, &static_cast<ucontext_t*>(context)->uc_sigmask, sizeof mask);
   return mask;
 }
 
-// Compares the memory that a system call accesses with the guards.
+// Compares the memory that a redirected system call accesses with the guarded buffers.
 class Comparison final : public MemoryVisitor {
  public:
-  // filled: true if the system call only fills one range, starting at its first byte.
+  // when_ns: the time of the system call. filled: whether the call only fills one range from its
+  // start, as read() does. context: the signal handler's context.
   Comparison(std::int64_t when_ns, bool filled, void* context)
       : when_ns_(when_ns), filled_(filled), context_(context) {}
   void visit(std::uintptr_t begin, std::size_t bytes, bool writes) override {
@@ -182,7 +188,8 @@ class Comparison final : public MemoryVisitor {
     for (Guard& guard : guards) {
       if (!meets(guard)) continue;
       const Locked locked;
-      if (!meets(guard)) continue;  // another thread may have ended it and set a new one meanwhile
+      // another thread may have ended the guard before the lock was taken
+      if (!meets(guard)) continue;
       const bool inside = begin < guard.end && guard.begin < end;
       if (inside && !guard.sent)
         touched(guard, when_ns_, instruction_at(context_, kPassed));
@@ -192,9 +199,9 @@ class Comparison final : public MemoryVisitor {
         unseen(guard, inside ? Unknown::system_call : Unknown::neighbours);
     }
   }
-  // Notes the write of a system call that fills a send buffer. Must be called when the system call
-  // has returned. bytes: the number of bytes written; negative if the call failed. If the call
-  // never returns, the buffer's pages stay open.
+  // Records that a system call has written a send buffer. It must be called when the system call
+  // has returned. bytes: the number of bytes written; negative if the call has failed. If the
+  // system call never returns, the buffer's pages stay writable.
   void returned(long bytes) {
     if (!filled_guard_) return;
     const Locked locked;
@@ -228,9 +235,9 @@ class Comparison final : public MemoryVisitor {
   std::uintptr_t begin_ = 0;
 };
 
-// Makes the program repeat its system call itself.
+// Makes the program repeat its system call, without redirection, when the signal handler returns.
 void make_again(greg_t* r, long number) {
-  constexpr int kInstruction = 2;  // length in bytes of the `syscall` instruction
+  constexpr int kInstruction = 2;  // length of the `syscall` instruction in bytes
   r[REG_RIP] -= kInstruction;
   r[REG_RAX] = number;
 }
@@ -242,7 +249,7 @@ bool watches(int descriptor) {
 }
 
 void on_system_call(int signal, siginfo_t* info, void* context) {
-  constexpr int kBySeccomp = 1, kDispatched = 2;  // values of SYS_SECCOMP and SYS_USER_DISPATCH
+  constexpr int kBySeccomp = 1, kDispatched = 2;  // the values of SYS_SECCOMP and SYS_USER_DISPATCH
   const Handler handler;
   greg_t* const r = registers(context);
   if (info->si_code == kBySeccomp) {
@@ -256,8 +263,8 @@ void on_system_call(int signal, siginfo_t* info, void* context) {
   Comparison comparison(handler.when_ns(), fills, context);
   if (!(number == SYS_close && watches(static_cast<int>(arguments[0]))) &&
       memory_of_call(number, arguments, comparison) == Memory::known && live.load() > 0) {
-    // From here on, a handler of the application may interrupt this system call, and that handler's
-    // own system calls are dispatched to the advisor as usual.
+    // The system call is made with the program's signals unblocked. A handler of the application
+    // may thus interrupt it, and the system calls of that handler must be redirected as usual.
     if (handler.me()) select_own(*handler.me());
     kernel::block_these(blocked_before(context));
     r[REG_RAX] = kernel::direct(number, arguments[0], arguments[1], arguments[2], arguments[3],
@@ -291,7 +298,7 @@ bool handlers_open() {
     if ((kernel::bit(signal) & kGuardSignals) != 0 || !kernel::get_action(signal, &action))
       continue;
     const bool caught =
-        reinterpret_cast<std::uintptr_t>(action.handler) > 1;  // neither SIG_DFL nor SIG_IGN
+        reinterpret_cast<std::uintptr_t>(action.handler) > 1;  // false for SIG_DFL and SIG_IGN
     if (caught && (action.mask & kGuardSignals) != 0) return false;
   }
   return true;

@@ -1,17 +1,18 @@
-// Handles the signals that end guards: SIGSEGV (access to a closed page), SIGSYS (a system call)
-// and SIGTRAP (a breakpoint, or a single step beside a buffer). The handlers stay in place after
-// the last guard has ended, since another thread's fault may still arrive. A fault that no guard
-// caused ends all guards, restores the application's handlers and is repeated. Every call that sets
-// a handler likewise ends all guards.
+// Handles the signals by which guards notice accesses: SIGSEGV (access to a protected page), SIGSYS
+// (a redirected system call) and SIGTRAP (a breakpoint, or a single step after an access beside a
+// buffer). The handlers remain after the last guard has ended, since a fault of another thread may
+// still arrive. A fault that no guard has caused is the application's own: all guards end, the
+// application's handlers are restored, and the instruction is repeated. All guards also end when
+// the application sets a handler for one of these signals.
 #pragma once
 
 namespace weft::advise {
 
-// Install or remove the handlers. Both need the guards' lock.
+// Install and remove the signal handlers. The guards' lock must be held.
 void catch_signals();
 void give_signals_back();
-// Returns whether all of the application's handlers leave a guard's signals unblocked. A guard's
-// signal that is blocked would kill the program.
+// Returns whether no signal handler of the application blocks a signal that guards use. If such a
+// signal were raised while it is blocked, the kernel would kill the program.
 bool handlers_open();
 
 }  // namespace weft::advise

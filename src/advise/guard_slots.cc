@@ -1,4 +1,4 @@
-// Closes and opens the pages of guarded buffers, and records how a guard ended.
+// Changes the protection of guarded pages, and records how guards end.
 #include "advise/guard_slots.h"
 
 #include <linux/futex.h>
@@ -35,8 +35,9 @@ bool any_in_mpi() {
   return false;
 }
 
-// Sets whether this thread's system calls are dispatched. Other threads only switch dispatch on,
-// after they have raised `live`. The condition is therefore checked again after the store.
+// Sets whether this thread's system calls are redirected to the advisor. Other threads may switch
+// the redirection on, after they have raised `live`. Therefore the condition is checked again after
+// the value has been stored.
 void select_own(Thread& me) {
   const auto wanted = [&] {
     return me.inside.load() == 0 && live.load() > 0 && !me.may_block.load();
@@ -46,8 +47,8 @@ void select_own(Thread& me) {
     block = wanted();
     me.selector = block ? kernel::kBlock : kernel::kAllow;
   } while (!block && wanted());
-  // If this is the application's only thread, the kernel's dispatch of its system calls is switched
-  // off altogether, since no other thread can set a guard meanwhile.
+  // If this is the application's only thread, no other thread can set a guard. The kernel's
+  // redirection is then switched off altogether.
   if (live.load() == 0 && !several.load() && !me.of_library) rest_own(me);
 }
 
@@ -56,7 +57,7 @@ void yield() {
 }
 
 bool protect(std::uintptr_t first, std::uintptr_t last, int protection) {
-  constexpr std::size_t kOneByOne = 33;  // above this number of pages Linux flushes the whole TLB
+  constexpr std::size_t kOneByOne = 33;  // if more pages change, Linux flushes the whole TLB
   if (last - first > kOneByOne * kPage) spent_ns.fetch_add(kRefill, std::memory_order_relaxed);
   return kernel::direct(SYS_mprotect, static_cast<long>(first), static_cast<long>(last - first),
                         protection) == 0;
@@ -65,7 +66,8 @@ void open_pages(std::uintptr_t first, std::uintptr_t last) {
   protect(first, last, PROT_READ | PROT_WRITE);
 }
 
-// Changes the protection of the pages at both ends that hold other memory, too.
+// Changes the protection of the guard's first and last page, if they also hold other memory.
+// Returns false if the system refuses.
 bool protect_ends(const Guard& guard, int protection) {
   bool done = true;
   if (guard.shares_first()) done = protect(guard.first, guard.first + kPage, protection);
@@ -73,13 +75,15 @@ bool protect_ends(const Guard& guard, int protection) {
   return done;
 }
 
-// Changes the protection of those pages of a guard that are open inside MPI.
+// Changes the protection of those pages of a guard that are accessible while a thread is inside
+// MPI. Returns false if the system refuses.
 bool protect_shared(const Guard& guard, int protection) {
   if (guard.sent || guard.flight) return protect(guard.first, guard.last, protection);
   return protect_ends(guard, protection);
 }
 
-// Closes the pages that remain closed inside MPI.
+// Protects those pages of a guard that remain protected while a thread is inside MPI. Returns false
+// if the system refuses.
 bool close_inner(const Guard& guard) {
   if (guard.sent || guard.flight) return true;
   const std::uintptr_t first = guard.first + (guard.shares_first() ? kPage : 0);
@@ -87,7 +91,8 @@ bool close_inner(const Guard& guard) {
   return first >= last || protect(first, last, guard.closed());
 }
 
-// Ends the guard and frees its entry of `guards`. Needs the guards' lock.
+// Makes the guard's pages accessible, and frees its entry in the table. The guards' lock must be
+// held.
 void end_guard(Guard& guard) {
   if (guard.breakpoint >= 0)
     kernel::direct(SYS_close, guard.breakpoint);
@@ -119,9 +124,9 @@ void unseen_near_stack(const Thread& me) {
     if (guard.live && guard.near_stack(me.stack_in_use)) unseen(guard, Unknown::on_the_stack);
 }
 
-// Counts an access by this instruction. If there is no free entry, the rarest is replaced and its
-// count is kept, so that frequent instructions stay ("space saving", Metwally, Agrawal, El Abbadi,
-// ICDT 2005).
+// Counts an access by this instruction. If the table is full, the instruction with the fewest
+// accesses is replaced and its count is inherited, so that frequent instructions stay ("space
+// saving", Metwally, Agrawal, El Abbadi, ICDT 2005).
 void count_touch(Windows& windows, Instruction by) {
   if (!by.address) return;
   Touch* rarest = windows.touches;
@@ -132,8 +137,8 @@ void count_touch(Windows& windows, Instruction by) {
   *rarest = {by.address, by.returns_to, 0, 0, rarest->count + 1};
 }
 
-// Adds an interval to a random sample of all intervals, each kept with equal probability. The
-// timeline shows only the proven part.
+// Records a measured interval. A random sample of all intervals is kept, each with equal
+// probability. The timeline shows only the part of the interval without any access.
 void keep(Site& site, What side, Bounds bounds, Span proven, Instruction by) {
   Windows& windows = side == What::before ? site.before : site.after;
   const std::uint64_t place =
@@ -144,14 +149,15 @@ void keep(Site& site, What side, Bounds bounds, Span proven, Instruction by) {
   recorder.event(site, side, proven.began_ns, proven.ended_ns);
 }
 
-// Ends the guard of a result at its first access. The time that accesses beside the buffer cost is
-// subtracted, since without the guard the program would have come here earlier. After many such
-// accesses it may instead have waited for a point in time. The cost of the observation is
-// subtracted, too. The timeline keeps the clock's time, since it shows the order of accesses and
-// calls.
+// Ends the guard of a receive buffer at its first access, and records the interval. The time that
+// accesses to other memory on the same pages cost is subtracted, since without the guard the
+// program would have reached this access earlier. After many such accesses that is uncertain, so
+// the upper bound keeps the time. The time that this observation took is subtracted, too. The
+// timeline shows the clock's unchanged times, since it shows the order of accesses and calls.
 void touched(Guard& guard, std::int64_t when_ns, Instruction by, Cost cost) {
   if (guard.flight) {
-    // A thread of the library's, such as one that makes progress, is where the operation happens.
+    // An access by a thread of the MPI library, such as its progress thread, is part of the
+    // operation itself, and is not reported.
     const Thread* const me = this_record();
     if (!me || !me->of_library) touched_in_flight(guard.flight, guard.begin, by);
     return end_guard(guard);
@@ -161,7 +167,7 @@ void touched(Guard& guard, std::int64_t when_ns, Instruction by, Cost cost) {
   const std::int64_t least_ns = std::max<std::int64_t>(0, seen_ns - guard.set_ns - lost_ns);
   const std::int64_t most_ns =
       when_ns - guard.set_ns - (guard.loose ? 0 : guard.lost_ns) - cost.least_ns;
-  // The cost of signals is estimated, and may exceed the measured time.
+  // The cost of signals is an estimate, so the upper bound may come out below the lower one.
   keep(*guard.site, What::after, {least_ns, std::max(least_ns, most_ns)}, {guard.set_ns, seen_ns},
        by);
   end_guard(guard);
@@ -172,8 +178,9 @@ void misses(Guard& guard) {
   if (!guard.unseen_ns) guard.unseen_ns = now_ns();
 }
 
-// Opens the pages that the buffer shares with other data, and no longer watches them. The first
-// access to the remaining pages, if any, still gives an upper bound.
+// Stops watching the pages on which the buffer shares space with other memory, and makes them
+// accessible. The first access to the remaining pages, if there are any, still gives an upper bound
+// of the interval.
 void loosen(Guard& guard) {
   protect_ends(guard, PROT_READ | PROT_WRITE);
   misses(guard);
@@ -192,8 +199,8 @@ void note_first_write(const Guard& guard, std::int64_t when_ns) {
   if (!guard.wrote_ns) recorder.event(*guard.site, What::sent, guard.set_ns, when_ns);
 }
 
-// Opens a send buffer that has been written. It stays open for a while, since more writes are
-// likely.
+// Records a write into a send buffer, and makes its pages writable. They stay writable for a while,
+// since more writes are likely.
 void written(Guard& guard, std::int64_t when_ns, Instruction by) {
   open_pages(guard.first, guard.last);
   note_first_write(guard, when_ns);
@@ -203,7 +210,8 @@ void written(Guard& guard, std::int64_t when_ns, Instruction by) {
   ring();
 }
 
-// Records that a send buffer is closed, and that no write since `since_ns` was missed.
+// Records that a send buffer's pages are protected again, and that no write since `since_ns` was
+// missed.
 void is_closed(Guard& guard, std::int64_t since_ns) {
   guard.open = false;
   guard.unseen_ns = 0;

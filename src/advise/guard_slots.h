@@ -1,7 +1,7 @@
-// Holds the table of active guards, the lock that orders all changes to it, and the ways in which a
-// guard may end. The code that sets guards, the signal handlers and the thread that closes pages
-// share this file. The holder of the lock has all signals blocked and uses only the advisor's own
-// memory.
+// Holds the table of active guards, the lock that orders all changes to it, and the functions that
+// end a guard. The code that sets guards, the signal handlers, and the thread that protects pages
+// again all use them. While the lock is held, the thread blocks all signals and uses only the
+// advisor's own memory.
 #pragma once
 
 #include <sys/mman.h>
@@ -21,70 +21,81 @@ namespace weft::advise {
 
 inline constexpr std::uintptr_t kPage = 4096;
 inline constexpr int kGuards = 8;
-// Number of accesses beside a buffer after which the pages that it shares with other data stay
-// open.
+// After this number of accesses to other memory on a buffer's first or last page, these pages are
+// no longer watched.
 inline constexpr int kNeighbours = 16;
-inline constexpr std::size_t kAccess = 64;  // most bytes that one instruction may access
+// the largest number of bytes that one instruction may access
+inline constexpr std::size_t kAccess = 64;
 inline constexpr std::int64_t kLongest = INT64_C(10'000'000'000);
 inline constexpr std::int64_t kInCall = INT64_MAX;
 
-// The cost in ns of observing an access, from the end of the call to the handler's reading of the
-// clock.
+// The time that observing an access takes: from the return of the MPI call to the clock reading in
+// the signal handler, if the access follows at once.
 struct Cost {
-  std::int64_t least_ns = 0;  // least time
-  std::int64_t most_ns = 0;   // usual time
+  std::int64_t least_ns = 0;  // lower estimate in ns
+  std::int64_t most_ns = 0;  // upper estimate in ns
 };
-// The costs of observing an access by closed pages and by a breakpoint, as measured (guard_cost.h).
+// The times that observing an access takes by protected pages and by a breakpoint, as
+// measure_cost() has measured them.
 extern Cost fault_cost, breakpoint_cost;
 
-// Identifies an instruction of the program by the address after it. If its function keeps no frame,
-// as memcpy, the function's return address is stored, too.
+// Identifies an instruction of the program by the address behind it. A function such as memcpy()
+// keeps no stack frame; in that case `returns_to` is the return address of the function.
 struct Instruction {
-  std::uintptr_t address = 0, returns_to = 0;  // 0: unknown
+  std::uintptr_t address = 0, returns_to = 0;  // 0 if unknown
 };
 
 struct Guard {
   bool live;
-  // True for a buffer that was sent and may be sent again: only writes are watched (guard_sent()).
+  // True if this guards a send buffer that may be sent again. Only writes are noticed.
   bool sent;
-  bool read_only;  // a buffer in flight that MPI only reads
-  bool small;      // true if a breakpoint watches the buffer
-  bool loose;      // the pages that it shares with other data are no longer watched
-  bool in_call;    // a result whose call has not returned yet: watching begins then
-  int flight;      // the number of the operation in flight (check.h); 0: none
+  bool read_only;  // true for a buffer in flight that MPI only reads
+  bool small;  // true if a breakpoint watches the buffer
+  bool loose;  // true once pages that hold other memory, too, are no longer watched
+  bool in_call;  // true while the call that filled the result has not returned
+  int flight;  // number of the operation in flight (check.h); 0 if none
   Site* site;
-  std::uintptr_t begin, end;   // address range of the buffer
-  std::uintptr_t first, last;  // address range of the pages that contain it
-  int breakpoint;              // descriptor of the breakpoint; -1: pages are closed instead
+  std::uintptr_t begin, end;  // address range of the buffer
+  std::uintptr_t first, last;  // address range of its pages
+  int breakpoint;  // file descriptor of the breakpoint; -1 if pages are protected
   int neighbours;
-  std::int64_t unseen_ns;  // time from which accesses may have been missed; 0: none
+  std::int64_t unseen_ns;  // time since which accesses may have been missed; 0 if none
   std::int64_t set_ns;
-  std::int64_t lost_ns;  // time spent on permitted accesses beside the buffer since set_ns
-  // This field and the following ones are for send buffers. True while the buffer's pages are open
-  // after a write, until due_ns() has come.
+  // The time in ns since set_ns that the program lost by accesses to other memory on the guarded
+  // pages.
+  std::int64_t lost_ns;
+  // True while a send buffer's pages are writable after a write. This and the following fields are
+  // used only for send buffers.
   bool open;
-  std::int64_t wrote_ns;  // time of the latest known write, which others may have followed; 0: none
-  Instruction writer;     // instruction that wrote at wrote_ns
-  std::int64_t closed_ns;  // time since which the buffer has not been written
-  // Time from a write to the closing of the pages, and the earliest time of that closing; the
-  // latter is kInCall while a system call may be writing the buffer.
+  // The time of the latest known write, which unnoticed writes may have followed; 0 if there was
+  // none.
+  std::int64_t wrote_ns;
+  Instruction writer;  // the instruction of that write
+  std::int64_t closed_ns;  // the buffer has not been written since this time
+  // pause_ns: the time from a write to protecting the pages again. not_before_ns: the earliest time
+  // for that; kInCall while a system call may be writing the buffer.
   std::int64_t pause_ns, not_before_ns;
-  int early;                     // number of closings long before the last write is expected
-  unsigned char start[kAccess];  // the buffer's first bytes before an access right before it
+  // The number of times that the pages were protected long before the last write was to be
+  // expected.
+  int early;
+  // Copy of the buffer's first bytes, made before an instruction accesses memory just before the
+  // buffer.
+  unsigned char start[kAccess];
 
   bool has(std::uintptr_t address) const { return address >= begin && address < end; }
   bool covers(std::uintptr_t address) const {
     return breakpoint < 0 && address >= first && address < last;
   }
-  // Return whether the first or the last page holds other memory too, and is still watched.
+  // Return whether the buffer's first (last) page also holds other memory, and is still watched.
   bool shares_first() const { return !loose && begin != first; }
   bool shares_last() const { return !loose && end != last; }
   bool near_stack(std::uintptr_t pointer) const {
     return breakpoint < 0 && pointer + kPage > first && pointer < last + kPage;
   }
   bool shares_pages() const { return breakpoint < 0 && (shares_first() || shares_last()); }
-  // Returns whether the pages are opened while a thread is in MPI. Those of send buffers are, since
-  // such a buffer may be freed and become the MPI library's memory.
+  // Returns whether the guard's pages are made accessible while a thread is inside MPI. This
+  // includes those of send buffers, since the program may free a send buffer, and the MPI library
+  // may get the memory.
   bool opens_in_mpi() const { return sent || flight || shares_pages(); }
   bool is_right_before(std::uintptr_t address) const {
     return address < begin && begin - address < kAccess;
@@ -95,22 +106,24 @@ struct Guard {
 };
 
 extern Guard guards[kGuards];
-// Number of live guards; seq_cst: see Thread::may_block and leave_mpi().
+// The number of active guards. Threads set Thread::may_block before they read this number, and
+// set() raises it before it reads may_block, both with sequentially consistent order.
 extern std::atomic<int> live;
 inline bool guards_exist() {
   return live.load() > 0;
 }
 extern std::atomic_flag lock_flag;
-extern std::atomic<bool> closing;  // true while the advisor's thread closes pages: see StackInUse
-extern std::atomic<std::uint32_t> bell;  // futex that wakes that thread
+// True while the advisor's thread protects pages (see StackInUse).
+extern std::atomic<bool> closing;
+extern std::atomic<std::uint32_t> bell;  // futex that wakes the advisor's thread
 
-// Returns whether a thread of the application is in MPI.
+// Returns whether any thread of the application is inside MPI.
 bool any_in_mpi();
 void select_own(Thread& me);
 bool protect(std::uintptr_t first, std::uintptr_t last, int protection);
 void open_pages(std::uintptr_t first, std::uintptr_t last);
-// Change the protection of a guard's pages. protect_shared() changes those that are open inside
-// MPI; close_inner() closes the others.
+// Change the protection of a guard's pages. protect_shared() changes the pages that are accessible
+// inside MPI; close_inner() protects the others. They return false if the system refuses.
 bool protect_shared(const Guard& guard, int protection);
 bool close_inner(const Guard& guard);
 void yield();
@@ -122,39 +135,41 @@ inline std::uintptr_t stack_pointer() {
   return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
 }
 
-// This function and the following ones need the guards' lock.
+// For this function and all following ones the guards' lock must be held.
 void end_guard(Guard& guard);
 void note_unknown(Site& site, bool sent, Unknown why);
 void unseen(Guard& guard, Unknown why);
 void all_unseen(Unknown why);
 void unseen_near_stack(const Thread& me);
-// The proven part of an interval. keep() also takes `by`, the instruction that accessed the result
-// or wrote the buffer last.
+// The part of a measured interval in which the buffer was certainly not accessed. keep() records an
+// interval; its argument `by` is the instruction that accessed the result or wrote the send buffer.
 struct Span {
   std::int64_t began_ns, ended_ns;
 };
 void keep(Site& site, What side, Bounds bounds, Span proven, Instruction by);
-// Is called at the first access to the guarded buffer of an operation in flight (check.cc). begin:
-// the guard's first byte. It must not block: the guards' lock is held, perhaps in a signal handler.
+// This function is called at the first access to a guarded buffer of an operation in flight;
+// check.cc sets it. begin: the first guarded byte. It must not block, since it may run in a signal
+// handler, and the guards' lock is held.
 extern void (*touched_in_flight)(int flight, std::uintptr_t begin, Instruction by);
 
-// Ends the guard of a result at its first access. cost: the part of the time that the observation
-// took.
+// Ends the guard of a receive buffer at its first access, and records the interval. cost: the time
+// that observing this access took.
 void touched(Guard& guard, std::int64_t when_ns, Instruction by, Cost cost = {});
 void misses(Guard& guard);
 void loosen(Guard& guard);
-// Records the first write of a send buffer since its call. Must be called before wrote_ns is set.
+// Records when a send buffer was first written after its call. It must be called before `wrote_ns`
+// is set.
 void note_first_write(const Guard& guard, std::int64_t when_ns);
 void written(Guard& guard, std::int64_t when_ns, Instruction by);
 void is_closed(Guard& guard, std::int64_t since_ns);
-// Wakes the thread that closes pages, so that it checks which guards are due.
+// Wakes the thread that protects pages, so that it looks which guards are due.
 void ring();
 
-// StackInUse: while it exists, the pages near this thread's stack pointer stay open. It is used
-// while the thread blocks signals, since it could not open the pages in a handler then. The thread
-// first publishes its stack pointer and then opens the pages. The closing thread first publishes
-// that it closes pages and then checks. If a handler interrupts such a section, the outer object
-// stays in charge.
+// While an object of this class exists, the pages near this thread's stack pointer stay accessible.
+// It is needed while the thread blocks signals, since a fault on its own stack would then kill the
+// program. The thread stores its stack pointer before it makes the pages accessible, and the
+// protecting thread sets `closing` before it reads the stack pointers, so that one of them sees the
+// other. If a signal handler creates a nested object, the outer one remains in charge.
 class StackInUse {
  public:
   explicit StackInUse(Thread* me)
@@ -175,8 +190,9 @@ class StackInUse {
   Thread* const me_;
 };
 
-// Holds the lock, with this thread's signals blocked. The thread's system calls are let through
-// after it has the lock, since the previous holder may have switched their dispatch.
+// Holds the guards' lock, with all signals of this thread blocked. The redirection of the thread's
+// system calls is switched off after the lock has been taken, because the previous holder may have
+// switched it on.
 class Locked {
  public:
   Locked() : me_(this_record()), stack_(me_), mask_(kernel::block_all()) {
@@ -188,7 +204,7 @@ class Locked {
     if (me_) unseen_near_stack(*me_);
   }
   ~Locked() {
-    // Only CPU time is counted, since other threads may have had the core.
+    // Only CPU time is counted, since other threads may have run on the core meanwhile.
     const std::int64_t passed_ns = processor_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns_;
     spent_ns.fetch_add(passed_ns, std::memory_order_relaxed);
     lock_flag.clear(std::memory_order_release);

@@ -1,5 +1,6 @@
-// Collects the ranks' records on a communicator of the advisor's own. Ranks communicate only inside
-// MPI_Init and MPI_Finalize, which are collective anyway. No shared file system is needed.
+// Sends the ranks' records to rank 0 on a communicator of the advisor's own. The ranks communicate
+// only inside MPI_Init and MPI_Finalize, which are collective anyway. No shared file system is
+// needed.
 #include "advise/job.h"
 
 #include <dlfcn.h>
@@ -42,11 +43,11 @@ namespace {
 
 std::atomic<bool> running{false};
 MPI_Comm own{};
-bool continues = false;      // true: MPI errors are returned, and a job may outlive a rank
-bool some_are_lost = false;  // true: ranks have failed, so records stay on each node
+bool continues = false;  // whether MPI errors are returned and the job may outlive a rank (ULFM)
+bool some_are_lost = false;  // whether ranks have failed, so that each record stays on its node
 int rank = 0, ranks = 1;
 enum Part : std::uint64_t { kCannotRecord, kRecords, kRefused };
-// A rank's host, the clock that its host uses, and whether the rank records.
+// Describes a rank: its host, the clock of that host, and whether the advisor can record the rank.
 struct Node {
   std::uint64_t host, clock;
   Part part;
@@ -59,7 +60,7 @@ std::uint64_t hash(const char* text) {
   return value;
 }
 
-// Returns a hash of the kernel's boot ID; clocks count from the same boot if it is equal.
+// Returns a hash of the kernel's boot ID. Processes with equal values have the same clock.
 std::uint64_t boot() {
   char text[64] = "";
   if (std::FILE* file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
@@ -112,7 +113,8 @@ bool any_has(Part part) {
   return std::any_of(nodes.begin(), nodes.end(), [&](const Node& n) { return n.part == part; });
 }
 
-// Calls the next MPI_Finalize in the program, which is Weft's if that is loaded behind the advisor.
+// Calls the MPI_Finalize that comes next after the advisor's. This is Weft's, if Weft's library is
+// loaded, too.
 int finalize() {
   using Finalize = int();
   for (void* const found : {dlsym(RTLD_NEXT, "MPI_Finalize"), find_behind_weft("PMPI_Finalize")})
@@ -120,8 +122,8 @@ int finalize() {
   return MPI_SUCCESS;
 }
 
-// Tells all ranks on which node each one runs and whether it can record. Returns true if all can,
-// otherwise false. Does not return if a rank's command line was refused.
+// Lets all ranks know on which node each of them runs, and whether it can be recorded. Returns true
+// if all can. Does not return if any rank's command line was refused.
 bool learn_nodes(Part part) {
   const Node here{hash(host_name().c_str()), boot(), part};
   nodes.resize(static_cast<std::size_t>(ranks));
@@ -144,8 +146,8 @@ void count_nodes(Header& header) {
       static_cast<std::uint32_t>(std::unique(hosts.begin(), hosts.end()) - hosts.begin());
 }
 
-// Number of clock readings that rank 0 asks of another rank, and the tag of these messages. The
-// shortest round trip counts; the error is half of its time.
+// kQuestions: the number of times that rank 0 asks a rank for its clock. The answer with the
+// shortest round trip is used, and half of that time is its error. kTag: the tag of these messages.
 constexpr int kQuestions = 24, kTag = 1;
 void answer_clock() {
   for (int i = 0; i < kQuestions; ++i) {
@@ -172,8 +174,8 @@ Offset ask_clock(int other) {
   return best;
 }
 
-// Measures the offsets of all ranks' clocks from that of rank 0. It asks the first rank of each
-// other clock; the other ranks with that clock get the same offset.
+// Measures the difference between each rank's clock and that of rank 0. Only one rank is asked for
+// each different clock; the other ranks with the same clock get the same result.
 void compare_clocks(Header& header) {
   std::vector<Offset> offsets(static_cast<std::size_t>(ranks), Offset{0, 0});
   for (int i = 1; i < ranks; ++i) {
@@ -196,15 +198,15 @@ void compare_clocks(Header& header) {
   header.clock_error_ns = offsets[static_cast<std::size_t>(rank)].error_ns;
 }
 
-// Returns a thread's CPU time in nanoseconds; 0 if it is not known.
+// Returns the CPU time of a thread in ns; 0 if it is unknown. task: the thread's ID as text.
 std::int64_t processor_ns_of(const std::string& task) {
   std::ifstream in("/proc/self/task/" + task + "/schedstat");
   std::int64_t ns = 0;
   return in >> ns ? ns : 0;
 }
 
-// Counts the application's threads that used at least a tenth of a core. This leaves out idle
-// threads, such as those of some libraries.
+// Returns the number of the application's threads that have used at least a tenth of a core.
+// Threads that some libraries start and leave idle are thus not counted.
 std::uint32_t threads_that_compute(std::int64_t elapsed_ns) {
   constexpr int kPart = 10;
   std::uint32_t found = 0;
@@ -227,14 +229,14 @@ std::int64_t copied_per_ms() {
   return static_cast<std::int64_t>(kBytes) * 1'000'000 / best;
 }
 
-// Returns how many of `most` entries each rank keeps, so that the total over all ranks stays
-// bounded.
+// Returns how many entries of a table each rank may keep: at most `most`, and fewer in large jobs,
+// so that the sum over all ranks is bounded.
 int of_all_ranks(int most) {
   constexpr int kLeast = 64, kAll = 1 << 20;
   return std::clamp(kAll / ranks, kLeast, most);
 }
 
-// Returns the rank's record without its free entries.
+// Returns the rank's record as bytes, without the unused entries of its tables.
 std::vector<char> packed(const Record& record) {
   const Header& header = record.header;
   std::vector<char> bytes;
@@ -251,11 +253,12 @@ std::vector<char> packed(const Record& record) {
   return bytes;
 }
 
-// The job's file, which rank 0 writes. It gets its final name only when it is complete. It exists
-// from MPI_Init on, so that a spawned program, which would use the same name, finds it taken.
+// The file with the records of all ranks, which rank 0 writes. It gets its final name only when it
+// is complete. The unfinished file exists from MPI_Init on, so that a program which this one spawns
+// finds the name taken.
 class JobFile {
  public:
-  // Creates the file. Returns true if that succeeds; otherwise false, with the reason in `why`.
+  // Creates the file. Returns false if that fails, with the reason in `why`.
   bool open(std::string* why) {
     const char* const directory = std::getenv(kDirectoryVariable);
     if (!directory) return *why = "it has no directory for its record", false;
@@ -267,8 +270,7 @@ class JobFile {
   void add(const std::vector<char>& bytes) {
     if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) good_ = false;
   }
-  // Closes the file and gives it its final name. Returns true if everything has been written,
-  // otherwise false.
+  // Closes the file and gives it its final name. Returns false if not all of it could be written.
   bool close() {
     const bool written = std::fclose(file_) == 0 && good_;
     if (written && std::rename((name_ + ".part").c_str(), name_.c_str()) == 0) {
@@ -280,8 +282,8 @@ class JobFile {
   }
 
  private:
-  // Prints where the record is if the waiting command left no mark in its directory, that is, if
-  // the command waits on another node.
+  // Tells the user where the record is, if the `weft advise` command runs on another node. In that
+  // case the mark that the command leaves in the directory is missing here.
   void say_where() const {
     const std::string directory = name_.substr(0, name_.rfind('/'));
     if (access((directory + "/" + kHere).c_str(), F_OK) == 0) return;
@@ -295,7 +297,8 @@ class JobFile {
 };
 JobFile file;
 
-// Receives the records one rank at a time, so that rank 0 holds only one of them.
+// Receives the records of the other ranks one after the other, so that rank 0 holds only one of
+// them at a time, and adds them to the file. mine: the record of rank 0.
 void collect(const std::vector<char>& mine) {
   file.add(mine);
   std::vector<char> theirs;
@@ -318,7 +321,8 @@ void hand_over(const std::vector<char>& mine) {
   library_calls.Send(mine.data(), static_cast<int>(count), handles.byte, 0, kTag, own);
 }
 
-// Sends the records to rank 0. It is collective.
+// Sends the records of all ranks to rank 0, which writes the job's file. It is collective over all
+// ranks.
 void hand_over_records() {
   if (!recorder.recording() || own == handles.comm_null || some_are_lost) return;
   const std::vector<char> mine = packed(recorder.record());
@@ -329,13 +333,13 @@ void hand_over_records() {
   int written = rank == 0 && file.close();
   library_calls.Bcast(&written, sizeof written, handles.byte, 0, own);
   library_calls.Comm_free(&own);
-  // If there is no job file, the files on the nodes are kept.
+  // If the job's file could not be written, the ranks' own files are kept.
   if (written) recorder.remove_file();
 }
 
-// Ends the record and sends it to rank 0. It runs in MPI_Finalize after the application's delete
-// callbacks of MPI_COMM_SELF, since these may complete operations, and another rank may still wait
-// for such a callback.
+// Ends the recording, and sends the record to rank 0. It must run in MPI_Finalize after the
+// application's delete callbacks of MPI_COMM_SELF. These may complete operations, and other ranks
+// may wait for them.
 void end_record() {
   if (!job_running()) return;
   const bool checked = checking;
@@ -357,23 +361,26 @@ void end_record() {
   hand_over_records();
 }
 
-// If a session outlives MPI_Finalize, MPICH calls it in the last MPI_Session_finalize.
+// A delete callback of MPI_COMM_SELF that ends the recording. The MPI library calls it in
+// MPI_Finalize. If a session is still open then, MPICH calls it in the last MPI_Session_finalize.
 int end_within(MPI_Comm, int, void*, void*) {
   end_record();
   return MPI_SUCCESS;
 }
-bool ends_in_callback = false;  // the library will call end_within()
+// True if end_within() is registered, so that the MPI library will call it.
+bool ends_in_callback = false;
 
-// Returns the facts about all existing communicators, by handle. They are kept until the
-// communicator is freed: if a communicator were examined again, it would be counted as another one.
-// The map is never destroyed, since it may be used while the process exits.
+// Returns what the advisor knows about each existing communicator, by its handle. An entry stays
+// until the communicator is freed. If it were made a second time, the communicator would get
+// another identity. The map is never destroyed, since it may be used while the process exits.
 std::unordered_map<std::uint64_t, Communicator>& seen() {
   static auto& all = *new std::unordered_map<std::uint64_t, Communicator>;
   return all;
 }
 
-// Returns how many communicators were made of a parent with the same members. All members make them
-// in the same order, but may first use them in another.
+// Returns how many communicators with the same members have been made from each parent. This number
+// is part of a communicator's identity: all members make the communicators in the same order, but
+// may use them for the first time in different orders.
 std::unordered_map<std::uint64_t, std::uint32_t>& made() {
   static auto& all = *new std::unordered_map<std::uint64_t, std::uint32_t>;
   return all;
@@ -392,8 +399,9 @@ std::vector<int> world_ranks(MPI_Comm comm, int size) {
   return there;
 }
 
-// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). It makes the identities of
-// communicators differ if they have other members or were made later.
+// Mixes the bits of a number (the finaliser of SplitMix64; Steele, Lea, Flood, OOPSLA 2014). It
+// makes the identities of communicators differ if these have different members, or were made at
+// different times.
 std::uint64_t mixed(std::uint64_t word) {
   word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9;
   word = (word ^ word >> 27) * 0x94d049bb133111eb;
@@ -462,8 +470,8 @@ Communicator& communicator(MPI_Comm comm) {
   return found->second;
 }
 
-// Notes a new communicator (job.h). The two groups of an intercommunicator see different members,
-// and so get different identities.
+// Records a new communicator (job.h). The two groups of an intercommunicator have different
+// members, so they get different identities.
 void note_communicator(MPI_Comm parent, MPI_Comm comm, bool duplicate) {
   if (comm == handles.comm_null) return;
   const Communicator above = parent == handles.comm_null ? Communicator{} : communicator(parent);
@@ -483,7 +491,8 @@ bool job_running() {
   return running.load(std::memory_order_acquire);
 }
 
-// Returns whether another program spawned this one. Only the program that spawns is recorded.
+// Returns whether another program has spawned this one (MPI_Comm_spawn). Only the spawning program
+// is recorded.
 bool is_spawned() {
   using GetParent = int(MPI_Comm*);
   auto* const get_parent = reinterpret_cast<GetParent*>(find_behind_weft("PMPI_Comm_get_parent"));

@@ -1,4 +1,4 @@
-// Defines the range of code from which system calls always pass, and the functions in it.
+// Defines the range of code whose system calls are never redirected, and the functions in it.
 #include "advise/kernel.h"
 
 #include <sys/prctl.h>

@@ -1,6 +1,6 @@
-// Finds out what kind of memory is at an address: by a query of /proc/self/maps for one mapping
-// (Linux 6.11 and later) or, on older kernels, by reading that file, which lists mappings by
-// address.
+// Finds out what kind of memory is at an address. Linux 6.11 and later answer a query about one
+// mapping through /proc/self/maps. On older kernels the whole file is read; its mappings are sorted
+// by address.
 #include "advise/memory_map.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 namespace weft::advise {
 namespace {
 
-// The parameters of the query, as <linux/fs.h> defines them in kernels that have it.
+// The arguments of the query, as <linux/fs.h> of newer kernels defines them.
 struct Query {
   std::uint64_t size, flags, address;
   std::uint64_t begin, end, kind, page_size, offset, inode;
@@ -40,12 +40,12 @@ class Maps {
   const long file_;
 };
 
-// Stores in `answer` whether the range is plain memory, as plain_memory() returns it. Returns true
-// if that succeeds, false if this kernel does not support the query.
+// Asks the kernel whether the range can be guarded, and stores in `answer` what plain_memory() must
+// return. Returns false if this kernel does not support the query.
 bool ask(const Maps& maps, std::uintptr_t begin, std::uintptr_t end, Unknown* answer) {
   constexpr long kHole = -ENOENT;
   constexpr std::uint64_t kPlain = kReadable | kWritable;
-  static char name[PATH_MAX];  // the kernel refuses the query if a name does not fit
+  static char name[PATH_MAX];  // the kernel refuses the query if a file name does not fit
   for (*answer = Unknown::none; begin < end && *answer == Unknown::none;) {
     Query query{};
     query.size = sizeof query;
@@ -76,12 +76,12 @@ const char* hexadecimal(const char* at, std::uintptr_t* value) {
   }
 }
 
-// Reads the file line by line.
+// Reads /proc/self/maps line by line.
 class Lines {
  public:
   explicit Lines(const Maps& maps) : file_(maps.file()) {}
 
-  // Returns the next line; nullptr if there is none.
+  // Returns the next line; nullptr at the end.
   char* next() {
     char* end = static_cast<char*>(std::memchr(text + at_, '\n', held_ - at_));
     if (!end && fill()) end = static_cast<char*>(std::memchr(text, '\n', held_));
@@ -120,7 +120,7 @@ Unknown plain_memory(std::uintptr_t begin, std::uintptr_t end) {
     const char* rest = hexadecimal(line, &from);
     rest = hexadecimal(rest + 1, &to);
     if (to <= begin) continue;
-    if (from > begin) break;  // nothing is mapped there
+    if (from > begin) break;  // no memory is mapped at `begin`
     if (std::strncmp(rest + 1, "rw-p", 4) != 0) return Unknown::not_plain_memory;
     if (std::strstr(rest, "[stack")) return Unknown::on_the_stack;
     begin = to;

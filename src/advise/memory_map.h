@@ -1,4 +1,4 @@
-// Asks the kernel about a range of this process's memory.
+// Asks the kernel what kind of memory an address range of this process is.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,10 @@
 
 namespace weft::advise {
 
-// Returns Unknown::none if the range is readable and writable throughout, not executable, private,
-// and not on the first thread's stack. Shared memory is excluded, since other processes would use
-// it unobserved. It does not allocate. Only one thread may call it at a time.
+// Returns Unknown::none if the whole range can be guarded: it is readable and writable, not
+// executable, private, and not on the main thread's stack. Otherwise returns the reason why not.
+// Shared memory cannot be guarded, since other processes would use it unnoticed. The function
+// allocates no memory. Only one thread may call it at a time.
 Unknown plain_memory(std::uintptr_t begin, std::uintptr_t end);
 
 }  // namespace weft::advise

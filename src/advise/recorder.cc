@@ -1,5 +1,5 @@
-// Fills the tables of the record. A site's key is its place, function, kind of communicator and
-// size class.
+// Fills the tables of the record. Calls belong to the same site if they have the same place in the
+// program, MPI function, kind of communicator and size class.
 #include "advise/recorder.h"
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@ static_assert(kOuter == kOuters);
 
 namespace {
 
-// The part of the table of arrivals that the first ones may fill is 1/kFirst.
+// The first arrivals may fill 1/kFirst of the table of arrivals.
 constexpr std::uint32_t kFirst = 8;
 
 std::uint64_t mixed(std::uint64_t value) {
@@ -39,7 +39,8 @@ std::uint64_t mixed(std::uint64_t value) {
 void* map_file(const char* path, std::size_t bytes) {
   const int file = ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0) return nullptr;
-  // The space is reserved, since a store into a mapped file on a full disk would end the program.
+  // posix_fallocate() reserves the space on the disk. Without it, a store into the mapped file
+  // would end the program with SIGBUS if the disk is full.
   const bool there = posix_fallocate(file, 0, static_cast<off_t>(bytes)) == 0;
   void* const memory =
       there ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
@@ -69,7 +70,7 @@ void ShortLock::lock() {
 
 void Recorder::open() {
   if (const char* directory = std::getenv(kDirectoryVariable)) {
-    // The directory may exist, since another rank of this node may have made it already.
+    // mkdir() may fail because another rank of this node has created the directory already.
     constexpr mode_t kOwn = 0700;
     mkdir(directory, kOwn);
     std::snprintf(directory_, sizeof directory_, "%s", directory);
@@ -88,8 +89,8 @@ void Recorder::open() {
 
 void Recorder::remove_file() {
   if (path_[0]) unlink(path_);
-  // Removing the directory succeeds for the last rank of a node, except on rank 0's node, which
-  // holds the job's file.
+  // rmdir() succeeds only on the last rank of a node. On the node of rank 0 it fails, because the
+  // job's file is in the directory.
   if (directory_[0]) rmdir(directory_);
 }
 
@@ -114,8 +115,8 @@ Site& Recorder::site(const Caller& caller, CallId call, const Communicator& comm
                      std::uint64_t bytes) {
   const auto size_class = static_cast<std::uint32_t>(std::bit_width(bytes));
   const std::uint64_t key = key_of(caller, call, comm, size_class);
-  // An index of the sites by key, with open addressing. The sites themselves stay in the order in
-  // which they appeared.
+  // A hash table with open addressing, which finds a site's index in the record by its key. In the
+  // record the sites are in the order in which they first occurred.
   static constinit std::uint64_t keys[2 * kSites] = {};
   static constinit std::uint16_t places[2 * kSites] = {};
   std::size_t at = key % (2 * kSites);
@@ -167,8 +168,8 @@ Site& Recorder::another(const Caller& caller, CallId call, const Communicator& c
   return site;
 }
 
-// Adds `more` to the entry of a place that completes messages. There are few entries, so a linear
-// search is enough.
+// Adds the counts in `more` to the entry for this place, which completes messages. A linear search
+// suffices, since there are few entries.
 void Recorder::messages(const Caller& caller, CallId call, const MessageWait& more) {
   Header& header = record_->header;
   const auto is_here = [&](const MessageWait& one) {
@@ -196,8 +197,8 @@ void Recorder::messages(const Caller& caller, CallId call, const MessageWait& mo
   found->tests += more.tests;
 }
 
-// Adds an interval to the record. Two concurrent writes into the ring of latest events may lose one
-// of them.
+// Adds an interval to the record. The latest intervals are kept in a ring; if two threads write at
+// the same time, one interval may be lost.
 void Recorder::event(const Site& site, What what, std::int64_t began, std::int64_t ended,
                      std::uint16_t apart) {
   Header& header = record_->header;
@@ -210,15 +211,15 @@ void Recorder::event(const Site& site, What what, std::int64_t began, std::int64
                             apart};
 }
 
-// Returns whether a call is kept. All ranks keep the same calls, in runs of consecutive ones, so
-// that a replay has them in order.
+// Returns whether the arrival at this collective call is kept. All ranks keep the same calls. They
+// are kept in runs of consecutive calls, so that a replay has them in order.
 bool Recorder::is_kept(std::uint64_t comm, std::uint32_t sequence) const {
   constexpr std::uint32_t kInARow = 128;
   return mixed(comm / (kWhichPlan + 1) ^ mixed(1 + sequence / kInARow)) % stride_ == 0;
 }
 
-// Drops every second run of the arrivals after the first ones. Returns true if that was possible,
-// false if they cannot be thinned further.
+// Removes every second run of arrivals from the record, except the first `first` arrivals. Returns
+// false if no more can be removed.
 bool Recorder::thin_out(std::uint32_t first) {
   constexpr std::uint32_t kMostStride = 1 << 24;
   if (stride_ == kMostStride) return false;

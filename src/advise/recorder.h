@@ -1,5 +1,5 @@
 // Builds the record of one rank: its call sites, its calls, and its arrivals at collectives. All
-// tables have a fixed size, however many calls are made.
+// tables have a fixed size, so that memory stays bounded in long runs.
 #pragma once
 
 #include <mpi.h>
@@ -12,14 +12,15 @@
 
 namespace weft::advise {
 
-// The bits of a communicator's identity that number a persistent request. The starts of each
-// request are counted separately. The bits are 0 for all other calls.
+// In a communicator's identity these bits contain the number of the persistent request, because the
+// starts of each request are counted separately. They are 0 for all other calls.
 inline constexpr std::uint64_t kWhichPlan = (1 << 20) - 1;
 
-// The facts about a communicator that the record needs.
+// What the advisor knows about a communicator.
 struct Communicator {
-  std::uint64_t identity = 0;  // equal on all its ranks
-  std::uint64_t members = 0;   // hash of its group's members
+  // equal on all ranks of the communicator, and different for each communicator
+  std::uint64_t identity = 0;
+  std::uint64_t members = 0;  // hash of the group's members
   int rank = 0, size = 0, nodes = 0, kind = 0;
   bool inter = false;
   // Number of neighbours from which this rank receives and to which it sends; -1: there is no
@@ -32,7 +33,8 @@ struct Communicator {
   bool differs = false;        // the ranks' calls have differed: later ones are not compared
 };
 
-// A spin lock that every call holds for about ten instructions; a std::mutex takes thrice as long.
+// A spin lock. Every MPI call holds it for about ten instructions, for which a std::mutex would
+// take three times as long.
 class ShortLock {
  public:
   void lock();
@@ -44,35 +46,36 @@ class ShortLock {
 
 class Recorder {
  public:
-  // Opens the file that holds the record while the rank runs, and makes its directory if this node
-  // has none. If there can be no file, the record is kept in memory only.
+  // Opens the file that holds the record while the rank runs, and creates its directory if this
+  // node does not have it yet. If that fails, the record is kept only in memory.
   void open();
   void remove_file();
   bool recording() const { return record_ != nullptr; }
   void give_up();
-  void stop() { record_ = nullptr; }  // in a forked child, which inherits the record
+  void stop() { record_ = nullptr; }  // must be called in a forked child, which inherits the record
   Record& record() { return *record_; }
   const char* path() const { return path_; }
   ShortLock& lock() { return lock_; }
 
-  // Returns the approximate time spent on recording. took() adds to it and needs the lock.
+  // Returns the approximate time in ns that recording has taken so far. took() adds to it; its
+  // caller must hold lock().
   std::int64_t taken_ns() const { return taken_ns_.load(std::memory_order_relaxed); }
   void took(std::int64_t ns) {
     taken_ns_.store(taken_ns_.load(std::memory_order_relaxed) + ns, std::memory_order_relaxed);
   }
 
-  // These three functions need the recorder's lock.
+  // The callers of these three functions must hold lock().
   Site& site(const Caller& caller, CallId call, const Communicator& comm, std::uint64_t bytes);
   void arrival(const Communicator& comm, const Site& site, std::int64_t arrived, std::int64_t left,
                int root);
   void messages(const Caller& caller, CallId call, const MessageWait& more);
-  // Adds an interval to the record. May be called at any time, even in a signal handler, without
-  // the lock.
+  // Adds an interval to the record. It may be called at any time, even in a signal handler, and
+  // without lock().
   void event(const Site& site, What what, std::int64_t began, std::int64_t ended,
              std::uint16_t apart = 0);
-  // Returns the number of the file in the record's table of modules.
+  // Returns the index of the file in Record::modules, after adding it if necessary.
   std::uint32_t module_of(const char* file);
-  // Thins out the arrivals until at most `most` are left.
+  // Removes arrivals from the record until at most `most` are left. All ranks remove the same ones.
   void keep_arrivals(int most);
 
  private:
@@ -84,7 +87,8 @@ class Recorder {
   ShortLock lock_;
   std::atomic<std::int64_t> taken_ns_{0};
   char path_[kPath] = "", directory_[kPath] = "";
-  std::uint32_t stride_ = 1;  // number of runs of consecutive arrivals of which one is kept
+  // Of this number of runs of consecutive arrivals, one run is kept.
+  std::uint32_t stride_ = 1;
 };
 
 extern Recorder recorder;

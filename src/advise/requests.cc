@@ -1,5 +1,5 @@
-// Keeps the application's incomplete requests in a table of fixed size with open addressing. When
-// it is full, operations_pending() always returns true.
+// Keeps the application's incomplete requests in a hash table of fixed size, with open addressing.
+// Once a request did not fit into the table, operations_pending() always returns true.
 #include "advise/requests.h"
 
 #include <algorithm>
@@ -20,13 +20,14 @@ std::size_t used = 0;
 bool overflowed = false;
 std::atomic<std::uint64_t> noted{0};
 
-// The map is never destroyed, since it may be used while the process exits.
+// Returns all persistent requests, by handle. The map is never destroyed, since it may be used
+// while the process exits.
 std::unordered_map<std::uint64_t, Planned>& all_planned() {
   static auto& all = *new std::unordered_map<std::uint64_t, Planned>;
   return all;
 }
 
-// Changes the number of pending collectives. Needs the recorder's lock.
+// Adds `change` to the number of pending collectives. The caller must hold Recorder::lock().
 void count_collectives(int change) {
   const int before = pending_collectives.load(std::memory_order_relaxed);
   pending_collectives.store(before + change, std::memory_order_relaxed);
@@ -49,11 +50,11 @@ std::uint64_t requests_noted() {
 
 namespace {
 
-// Adds a request to the table and numbers it.
+// Adds a request to the table, and gives it a number.
 void note(Pending wanted) {
   if (!wanted.request) return;
   wanted.order = noted.fetch_add(1, std::memory_order_relaxed) + 1;
-  // MPICH gives all operations that are already complete one handle.
+  // MPICH gives the same handle to all operations that are complete when they are started.
   if (Pending* again = find_request(wanted.request)) {
     count_collectives((wanted.site != nullptr) - (again->site != nullptr));
     if (wanted.is_message && again->is_message) {
@@ -75,8 +76,9 @@ void note(Pending wanted) {
   ++used;
 }
 
-// Start time and call site of the current series of messages, which one place starts without a
-// completion in between; 0: none.
+// A row is a series of messages that are started at one place of the program, without any
+// completion between them. row_began_ns: the time of its first start; 0 if there is none.
+// row_called: the return address of the call.
 std::int64_t row_began_ns = 0;
 const void* row_called = nullptr;
 
@@ -86,7 +88,8 @@ void note_request(MPI_Request request, Site* site, std::int64_t began_ns, const 
   note({.request = number_of(request), .site = site, .began_ns = began_ns, .sample = sample});
 }
 
-// Notes the request of a message. The clock is read once for a series of messages from one place.
+// Records the request of a message. The clock is read only for the first message of a series that
+// one place starts.
 void note_message(MPI_Request request, std::uint64_t bytes, const void* called) {
   if (!row_began_ns || row_called != called) row_began_ns = now_ns();
   row_called = called;
@@ -102,7 +105,7 @@ Pending* find_request(std::uint64_t request) {
   return nullptr;
 }
 
-// Removes an entry, and moves later entries up if they would no longer be found.
+// Removes an entry. Moves later entries to the hole if a search would no longer find them.
 void drop_request(Pending& pending) {
   row_began_ns = 0;
   count_collectives(-(pending.site != nullptr));

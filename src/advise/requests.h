@@ -1,4 +1,5 @@
-// The application's incomplete requests, and the calls that started them.
+// Keeps the application's incomplete requests, with what is known about the calls that started
+// them.
 #pragma once
 
 #include <mpi.h>
@@ -15,31 +16,37 @@
 namespace weft::advise {
 
 struct Pending {
-  std::uint64_t request = 0;  // handle as a number; 0: the entry is free
-  Site* site = nullptr;       // site of a non-blocking collective; nullptr: a message
+  std::uint64_t request = 0;  // handle as a number; 0 if the entry is unused
+  Site* site = nullptr;  // site of a non-blocking collective; nullptr for a message
   bool is_message = false;
-  // Number of messages: a library may give several sent ones the same handle.
+  // The number of messages with this handle. An MPI library may give the same handle to several
+  // messages that are already sent.
   std::uint32_t times = 1;
-  std::uint64_t bytes = 0;    // size of the message
-  std::int64_t began_ns = 0;  // start time; a series of messages shares that of the first
+  std::uint64_t bytes = 0;  // size of the message
+  // time of the start; messages started in a row share that of the first
+  std::int64_t began_ns = 0;
   std::uint32_t tests = 0;
-  std::uint64_t order = 0;  // 1 plus the number of requests noted before
-  Sample sample{};          // result buffer of a collective to be watched
+  std::uint64_t order = 0;  // 1 plus the number of requests recorded before
+  Sample sample{};  // receive buffer of a collective, if it is to be watched
 };
 
-// A persistent collective or message, with the values to be recorded at each of its starts.
+// A persistent collective or message, with the values to record whenever it is started.
 struct Planned {
-  Site* site = nullptr;  // nullptr: a message
-  // For a collective: the communicator, with the request's own sequence number.
+  Site* site = nullptr;  // nullptr for a message
+  // For a collective: the communicator, with an identity and a sequence number of the request's
+  // own.
   Communicator starts{};
   std::uint64_t bytes = 0;
   std::uint64_t arguments = 0;
   int root = 0;
-  bool in_parts = false;  // a partitioned message, whose partitions are passed to MPI one by one
-  Bytes sent{}, read{};  // buffers from a start on; sent: bytes that the caller wrote for this call
-  Sample result{};       // buffer that MPI writes
+  // true for a partitioned message, whose partitions are passed to MPI one by one
+  bool in_parts = false;
+  // Buffers that MPI uses from a start on. sent: bytes that the program wrote for this call. read:
+  // all bytes that MPI reads.
+  Bytes sent{}, read{};
+  Sample result{};  // buffer that MPI writes
   InFlight in_flight{};  // buffers of the operation, for `weft check`
-  std::uint64_t comm = 0;  // communicator's handle as a number, for `weft check`
+  std::uint64_t comm = 0;  // the communicator's handle as a number, for `weft check`
 };
 
 template <class Handle>
@@ -49,23 +56,25 @@ std::uint64_t number_of(Handle handle) {
   return number;
 }
 
-// Returns the number of requests noted so far; needs no lock.
+// Returns how many requests have been recorded so far. It needs no lock.
 std::uint64_t requests_noted();
-// The following functions need the recorder's lock, except where noted.
+// The callers of the following functions must hold Recorder::lock(), except where noted.
 void note_request(MPI_Request request, Site* site, std::int64_t began_ns, const Sample& sample);
-// called: return address of the call that started the message.
+// Records the request of a message. called: the return address of the MPI call that started it.
 void note_message(MPI_Request request, std::uint64_t bytes, const void* called);
 Pending* find_request(std::uint64_t request);  // returns nullptr if it is not in the table
 void drop_request(Pending& pending);
 void note_planned(MPI_Request request, const Planned& planned);
-Planned* find_planned(MPI_Request request);  // returns nullptr if it is not persistent
+Planned* find_planned(MPI_Request request);  // returns nullptr if the request is not persistent
 void drop_planned(MPI_Request request);
-// collectives_pending() returns whether some request belongs to a collective. It needs no lock.
+// collectives_pending() returns whether any incomplete request belongs to a collective. It needs no
+// lock.
 extern std::atomic<int> pending_collectives;
 inline bool collectives_pending() {
   return pending_collectives.load(std::memory_order_relaxed) > 0;
 }
-// Returns whether an incomplete operation may use memory beside a result.
+// Returns whether any operation is incomplete. Such an operation may use memory on the same page as
+// a watched receive buffer.
 bool operations_pending();
 
 }  // namespace weft::advise

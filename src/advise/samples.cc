@@ -1,4 +1,4 @@
-// Samples a site's calls at growing intervals, within the budget of the guards.
+// Samples the calls of each site at growing intervals, within the budget of the guards.
 #include "advise/samples.h"
 
 #include "advise/guard.h"
@@ -12,10 +12,10 @@ int one_sided = 0;
 
 namespace {
 
-// Chooses the next sampled call. The intervals grow, so that a long run costs no more than a short
-// one, and vary, so that sampling never falls into step with a period of the program. All ranks
-// sample the same calls, whatever each can afford: otherwise ranks that wait for each other would
-// be delayed one after the other.
+// Chooses the next call of the site that is to be sampled. The gaps grow, so that a long run costs
+// no more than a short one. They vary, so that sampling does not fall into step with a period of
+// the program. All ranks sample the same calls, even those that a rank cannot afford: if each rank
+// chose other calls, ranks that wait for each other would be delayed one after the other.
 void plan_next(Site& site, std::uint64_t call) {
   while (site.next_window <= call) {
     const std::uint64_t at = site.next_window, gap = guard_always() ? 0 : at / 16;
@@ -23,13 +23,13 @@ void plan_next(Site& site, std::uint64_t call) {
   }
 }
 
-// A send buffer is closed about this many times per watched call.
+// For each watched call, a send buffer's pages are protected about this many times.
 constexpr std::size_t kClosings = 8;
 
 enum class Side : std::uint8_t { before, after };
 
-// Watches one side of a sampled call, its send buffer or its result, if the budget allows it.
-// sides: the number of sides of this kind of call that can be watched.
+// Watches the send buffer (before) or receive buffer (after) of a sampled call, if the budget
+// allows it. sides: how many of these two can be watched for this kind of call.
 void watch_side(Site& site, Side side, const Sample& sample, std::uint64_t sides) {
   const bool before = side == Side::before;
   const Bytes bytes = sample.result;
@@ -63,8 +63,8 @@ Sample to_be_watched(const Call& call, const Communicator& comm) {
   return {.result = bytes, .gaps = known && has_gaps(call, comm)};
 }
 
-// Watches a blocking call that has returned, if it is sampled: alternately its send buffer and its
-// result, since both may share a page.
+// Watches a buffer of a blocking call that has returned, if the call is sampled. It alternates
+// between the send buffer and the receive buffer, since both may be on the same page.
 void watch(Site& site, const Call& call, const Communicator& comm) {
   if (!is_wanted(site)) return;
   const bool before = site.samples % 2 != 0;

@@ -1,4 +1,4 @@
-// Decides which calls are watched, and which of their buffers.
+// Decides which collective calls are watched by guards, and which of their buffers.
 #pragma once
 
 #include <cstdint>
@@ -9,28 +9,28 @@
 
 namespace weft::advise {
 
-// The buffer to be watched once a call has completed.
+// A buffer that is to be watched when its call has completed.
 struct Sample {
   Bytes result;
-  bool gaps = false;       // true if the result has gaps, whose memory other operations may use
-  std::uint64_t call = 0;  // the number of the call at its site; 0: not to be watched
+  bool gaps = false;  // true if other operations may use memory in gaps of the buffer
+  std::uint64_t call = 0;  // number of the call at its site; 0 if it is not to be watched
 };
 
-// True if `weft check` runs: then buffers of operations in flight are watched, and no intervals are
-// measured (check.h).
+// True under `weft check`. Buffers are then watched while operations are in flight, and no
+// intervals are measured (check.h).
 extern bool checking;
 
-// The number of one-sided communication windows. Needs the recorder's lock.
+// The number of one-sided communication windows that exist. Recorder::lock() must be held.
 extern int one_sided;
 
-// Watches a blocking call that has returned, if it is sampled. All functions need the recorder's
-// lock.
+// Watches a buffer of a blocking call that has returned, if the call is sampled. The caller of this
+// function and of all following ones must hold Recorder::lock().
 void watch(Site& site, const Call& call, const Communicator& comm);
-// Returns the buffer to be watched after a call that is started or initialised.
+// Returns the receive buffer that is to be watched after this non-blocking or persistent call.
 Sample to_be_watched(const Call& call, const Communicator& comm);
 // Returns whether the latest call at this site is to be watched.
 bool is_wanted(const Site& site);
-// Watches a sampled call that has completed.
+// Begins to watch the buffer of a sampled call that has completed.
 void watch_completed(Site& site, const Sample& sample);
 
 }  // namespace weft::advise

@@ -58,11 +58,11 @@ std::uint8_t operator_number(MPI_Op op) {
   return found ? static_cast<std::uint8_t>(1 + static_cast<int>(*found)) : 0;
 }
 
-// Describes the send or receive side of a call, as far as it is significant on this rank.
+// Describes the send or receive arguments of a call, if they are significant on this rank.
 struct Side {
   const Numbers& counts;
   MPI_Datatype type;
-  const MPI_Datatype* types;  // datatype per peer; nullptr if `type` holds for all
+  const MPI_Datatype* types;  // datatype of each peer; nullptr if `type` applies to all
 
   std::uint64_t at(int peer) const { return bytes_of(counts.at(peer), types ? types[peer] : type); }
 };

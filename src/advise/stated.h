@@ -1,5 +1,5 @@
-// Derives from a collective's arguments how many bytes this rank exchanges with others, and of
-// which datatype. Two ranks must state the same about the data between them.
+// Computes from a collective's arguments how many bytes this rank exchanges with others, and of
+// which datatype. Two ranks must agree about the data between them.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,25 @@
 
 namespace weft::advise {
 
-// Largest communicator in which amounts that differ by peer are compared.
+// The largest number of ranks for which bytes are compared between each pair of ranks.
 inline constexpr int kPeers = 16;
-inline constexpr std::uint64_t kNoBytes = UINT64_MAX;  // value that says that nothing is stated
+// means that the number of bytes is unknown or does not matter
+inline constexpr std::uint64_t kNoBytes = UINT64_MAX;
 
 struct Stated {
   std::uint64_t bytes = kNoBytes;  // bytes that must be equal on all ranks
-  std::uint64_t own = kNoBytes;    // bytes that this rank sends to itself, which must equal `bytes`
-  bool by_peer = false;            // true if `to` and `from` hold bytes for each peer
+  std::uint64_t own = kNoBytes;  // bytes that this rank sends to itself, which must equal `bytes`
+  bool by_peer = false;  // true if `to` and `from` contain the bytes for each peer
   std::uint64_t to[kPeers], from[kPeers];
-  // Numbers that stand for the datatype and the operator; 0 matches any. One-byte types match any,
-  // since programs move all data as bytes, and so do pair types and derived types. A complex number
-  // counts as two real ones.
+  // Numbers that stand for the datatype and the operator; values are compared only if neither is 0.
+  // It is 0 for one-byte types, since programs move any data as bytes, and for pair types and
+  // derived types. A complex number counts as two real numbers.
   std::uint8_t type = 0, op = 0;
 };
 
 bool has_root(Kind kind);
-// Returns what this rank states by its arguments. It reads only those that are significant on this
-// rank.
+// Returns the amounts of data that this rank states by its arguments. It reads only arguments that
+// are significant on this rank.
 Stated stated_by(const Call& call, const Communicator& comm);
 
 }  // namespace weft::advise

@@ -1,5 +1,5 @@
 // Lists the system calls that programs make while they compute, and the memory that each accesses.
-// Any other system call ends every guard, so a missing entry only costs a measurement.
+// Any other system call ends all guards, so that a missing entry only loses a measurement.
 #include "advise/system_calls.h"
 
 #include <asm/ioctls.h>
@@ -20,10 +20,10 @@ namespace {
 
 constexpr std::size_t kPathBytes = 4096;
 constexpr std::size_t kHeap = std::size_t{1} << 36;
-constexpr std::size_t kSmall = 256;  // most bytes of the structures of fixed size below
+constexpr std::size_t kSmall = 256;  // the largest size in bytes of the structures in this file
 
-// Copies from an address that the application gave. Returns false if that address is invalid,
-// otherwise true.
+// Copies bytes from an address that the application passed to a system call. Returns false if the
+// address is invalid.
 bool copy(long from, void* to, std::size_t bytes) {
   const iovec here{to, bytes}, there{reinterpret_cast<void*>(from), bytes};
   return kernel::direct(SYS_process_vm_readv, kernel::direct(SYS_getpid),
@@ -64,7 +64,8 @@ class Ranges {
 };
 
 #if defined(__x86_64__)
-// Returns whether the third argument of this fcntl command is a number.
+// Returns whether the third argument of fcntl() is a number rather than an address, for this
+// command.
 bool copies_nothing(long command) {
   switch (command) {
     case F_DUPFD:
@@ -79,7 +80,7 @@ bool copies_nothing(long command) {
   }
 }
 
-// Returns whether the call only reads the memory it is given.
+// Returns whether the system call only reads the memory that it is given.
 bool only_reads(long number) {
   switch (number) {
     case SYS_write:
@@ -140,7 +141,7 @@ Memory memory_of_call(long number, const long (&a)[6], MemoryVisitor& visitor) {
       return Memory::known;
     case SYS_fcntl:
       return copies_nothing(a[1]) ? Memory::known : Memory::ends;
-    case SYS_ioctl:  // libraries ask whether an opened file is a terminal
+    case SYS_ioctl:  // libraries ask in this way whether a file is a terminal
       ranges.add(a[2], kSmall);
       return a[1] == TCGETS ? Memory::known : Memory::ends;
     case SYS_readv:
@@ -175,8 +176,8 @@ Memory memory_of_call(long number, const long (&a)[6], MemoryVisitor& visitor) {
       return Memory::known;
     case SYS_futex:
       ranges.add(a[0], sizeof(int));
-      // The fourth argument is a pointer to a timeout, except in operations that have a count in
-      // its place.
+      // The fourth argument of futex() is the address of a timeout; in some operations it is a
+      // small count instead.
       ranges.add(a[3] > 4096 ? a[3] : 0, sizeof(timespec));
       ranges.add(a[4], sizeof(int));
       return Memory::known;
@@ -222,11 +223,11 @@ Memory memory_of_call(long number, const long (&a)[6], MemoryVisitor& visitor) {
     case SYS_msync:
       ranges.add(a[0], bytes(a[1]));
       return number == SYS_mremap ? Memory::ends : Memory::known;
-    case SYS_brk:  // memory above the new end is released
+    case SYS_brk:  // may release memory above the new end
       ranges.add(a[0], kHeap);
       return Memory::known;
     case SYS_mmap:
-      return (a[3] & 0x10) != 0 ? Memory::ends : Memory::known;  // MAP_FIXED
+      return (a[3] & 0x10) != 0 ? Memory::ends : Memory::known;  // the flag MAP_FIXED
     default:
       return Memory::ends;
   }

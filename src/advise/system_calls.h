@@ -1,4 +1,4 @@
-// Says which memory a system call accesses.
+// Tells which memory a system call accesses.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@ namespace weft::advise {
 
 enum class Memory : unsigned char {
   known,  // the call accesses only the visited ranges
-  ends,   // all guards must end first; the program then makes the call itself
+  ends,  // the accessed memory is unknown; all guards must end before the program makes the call
 };
 
-// Visits the memory of a system call: visit() is called for each range that the call reads or may
-// write.
+// Receives the memory ranges of a system call: visit() is called for each range that the system
+// call reads or may write.
 class MemoryVisitor {
  public:
   virtual void visit(std::uintptr_t begin, std::size_t bytes, bool writes) = 0;

@@ -1,6 +1,6 @@
-// Wraps pthread_create to register threads when they start. Calls that block signals or start a
-// process are announced beforehand and end all guards: if a guard were set meanwhile, the thread's
-// next system call would end the program.
+// Wraps pthread_create() to register threads when they start. Also wraps calls that block signals
+// or start a process: all guards end before such a call. A guard's signal in a thread that blocks
+// it would kill the program.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -25,10 +25,10 @@ struct Start {
   bool of_library;
 };
 
-// Signals blocked in threads of the library. They take only the signals that guards need, those
-// raised by their own instructions, and the C library's two. All others belong to the application:
-// while its own thread is in a handler of the advisor, the kernel would deliver them to a library's
-// thread.
+// The signals that threads of the MPI library block. These threads take only the signals that
+// guards use, those that their own instructions raise, and two signals of the C library. All other
+// signals belong to the application: while its thread runs a signal handler of the advisor with all
+// signals blocked, the kernel would otherwise deliver them to such a thread.
 constexpr std::uint64_t kLibrarysMask =
     ~(kGuardSignals | kernel::bit(SIGBUS) | kernel::bit(SIGFPE) | kernel::bit(SIGILL) |
       kernel::bit(32) | kernel::bit(33));
@@ -41,8 +41,9 @@ void* begin_thread(void* data) {
   return start.routine(start.argument);
 }
 
-// Lives while this thread may block a guard's signals. It pairs with the setting of a guard, which
-// first raises `live` and then reads may_block.
+// Announces that this thread may block signals that guards use, as long as the object lives. The
+// thread first sets may_block and then looks for guards; a thread that sets a guard first raises
+// `live` and then reads may_block. Thus at least one of them sees the other.
 class MayBlock {
  public:
   MayBlock() {
@@ -67,8 +68,8 @@ int change_signal_stack(int (*call)(const stack_t*, stack_t*), const stack_t* wa
   return code;
 }
 
-// Must be called when the application starts another thread. From now on the system calls of all
-// its threads are always dispatched, since each may set a guard at any time.
+// Must be called when the application starts another thread. From then on the system calls of all
+// its threads are always redirected, since any thread may set a guard at any time.
 void another_thread_begins() {
   several = true;
   if (own_record && !own_record->of_library) dispatch_own(*own_record);
@@ -127,7 +128,8 @@ WEFT_SHOWN sighandler_t signal(int number, sighandler_t handler) noexcept {
   return call(number, handler);
 }
 
-// Hides the advisor's signal stack from the application.
+// Wraps sigaltstack() so that the application does not see the signal stack that the advisor has
+// set.
 WEFT_SHOWN int sigaltstack(const stack_t* wanted, stack_t* old) noexcept {
   NEXT(sigaltstack);
   const MayBlock announced;
@@ -142,7 +144,8 @@ WEFT_SHOWN pid_t fork() noexcept {
   weft::advise::fork_ended();
   if (child == 0) {
     weft::advise::guards_in_child();
-    weft::advise::recorder.stop();  // another thread may have held the recorder's lock
+    // the recorder's lock may be locked by a thread that does not exist here
+    weft::advise::recorder.stop();
   }
   return child;
 }

@@ -1,5 +1,5 @@
-// Keeps a record of each thread, and gives it a signal stack for the guards' handlers if it has
-// none.
+// Keeps a record of each thread. Gives each thread an alternate signal stack for the advisor's
+// signal handlers, if it has none.
 #include "advise/threads.h"
 
 #include <dlfcn.h>
@@ -44,7 +44,8 @@ void find_stack(Thread& thread) {
   thread.control = control_block();
 }
 
-constexpr std::size_t kSpareStack = 1 << 20;  // bytes; enough for handlers of the application, too
+// in bytes; large enough for handlers of the application, too
+constexpr std::size_t kSpareStack = 1 << 20;
 
 void set_signal_stack(const stack_t& stack) {
   kernel::direct(SYS_sigaltstack, reinterpret_cast<long>(&stack));
@@ -52,9 +53,10 @@ void set_signal_stack(const stack_t& stack) {
 
 }  // namespace
 
-// Gives the thread an alternate signal stack. The kernel stores a handler's frame on the stack in
-// use, and kills the program if that page is closed. A result may lie beside the stack of a
-// user-level thread, which the advisor does not know.
+// Gives the thread an alternate signal stack if it has none. To start a signal handler, the kernel
+// writes to the stack, and kills the program if that page is protected. This could happen without
+// an alternate stack: a guarded buffer may lie beside the stack of a user-level thread, which the
+// advisor does not know.
 void find_signal_stack(Thread& thread) {
   stack_t now{};
   kernel::direct(SYS_sigaltstack, 0, reinterpret_cast<long>(&now));
@@ -89,7 +91,8 @@ void forget(void*) {
   leaving->selector = kernel::kAllow;
   rest_own(*leaving);
   own_record = nullptr;
-  // The record's next thread counts as one that blocks signals until it has stored whether it does.
+  // The next thread that gets this record counts as blocking signals, until it has found out
+  // whether it does.
   leaving->may_block = true;
   leaving->used.store(false, std::memory_order_release);
 }
@@ -123,8 +126,7 @@ void* begin_watcher(void* work) {
     own_record->selector = kernel::kAllow;
     own_record->number = gettid();
     find_stack(*own_record);
-    // Value in ns of the kernel's timer slack; with the default the thread would oversleep by 50
-    // us.
+    // The kernel's timer slack in ns. With the default value the thread would sleep 50 us too long.
     constexpr long kSlack = 1000;
     kernel::direct(SYS_prctl, PR_SET_TIMERSLACK, kSlack);
     own_record->may_block = false;
@@ -147,9 +149,9 @@ class Overlap final : public MemoryVisitor {
   bool found_ = false;
 };
 
-// Returns whether the thread may be in a system call that accesses this memory. The kernel reports
-// "running", or the number and arguments of the system call; -1 means that the thread sleeps
-// outside of any.
+// Returns whether the thread may be in a system call that accesses this memory. /proc tells either
+// "running", or the number and arguments of the system call, or -1 if the thread sleeps outside of
+// a system call.
 bool may_be_in_call(const Thread& thread, std::uintptr_t begin, std::uintptr_t end) {
   char path[64], text[256] = "";
   std::snprintf(path, sizeof path, "/proc/self/task/%d/syscall", static_cast<int>(thread.number));
@@ -228,12 +230,14 @@ bool all_known_and_open() {
 }
 
 bool of_a_thread(std::uintptr_t begin, std::uintptr_t end) {
-  // Sizes of the thread-local variables and of the thread's descriptor.
+  // The sizes in bytes of the thread-local variables (below the control block) and of the thread's
+  // descriptor (above).
   constexpr std::uintptr_t kBefore = 64 << 10, kAfter = 8 << 10;
   for (const Thread& thread : known_threads()) {
     if (!thread.used.load(std::memory_order_acquire)) continue;
     if (thread.stack.meets(begin, end) || thread.signal_stack.meets(begin, end)) return true;
-    // All threads but the first keep these on their stack, and a result may lie directly above it.
+    // The control block of every thread except the main one is on the thread's stack, which was
+    // checked above. A guarded buffer may lie directly above that stack.
     if (thread.stack.meets(thread.control, thread.control + 1)) continue;
     if (begin < thread.control + kAfter && thread.control - kBefore < end) return true;
   }

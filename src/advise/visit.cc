@@ -1,5 +1,6 @@
-// Records each call and its duration. For collectives it also records the site, this rank's arrival
-// and departure, and the guarded buffers; for non-blocking calls the time of completion.
+// Records each MPI call and its duration. For collectives it also records the call site and this
+// rank's times of arrival and departure, and watches buffers; for non-blocking calls it records
+// when they are completed.
 #include "advise/visit.h"
 
 #include <algorithm>
@@ -17,8 +18,8 @@
 namespace weft::advise {
 namespace {
 
-// Returns whether the buffer is on the stack. Such a buffer vanishes when its function returns,
-// perhaps before the next call.
+// Returns whether the buffer lies on the stack. Such a buffer ceases to exist when its function
+// returns, perhaps before the next call.
 bool on_stack(const void* buffer, Called called) {
   constexpr std::uintptr_t kStack = 8 << 20;
   return reinterpret_cast<std::uintptr_t>(buffer) -
@@ -26,9 +27,9 @@ bool on_stack(const void* buffer, Called called) {
          kStack;
 }
 
-// Returns a hash of all arguments that a persistent call would fix; 0 if the call cannot be made
-// persistent. A handle may have been reused for another object, so communicators are hashed by
-// identity, and types by extent.
+// Returns a hash of the arguments that would be fixed if the call were persistent; 0 if the call
+// cannot be made persistent. A freed handle may be reused for another object. Therefore
+// communicators are hashed by identity instead of by handle, and the buffers' extents are included.
 std::uint64_t fingerprint(const Call& call, const Communicator& comm, std::uint64_t bytes,
                           Called called) {
   if (on_stack(call.sendbuf, called) || on_stack(call.recvbuf, called)) return 0;
@@ -64,15 +65,17 @@ void count_call(Site& site, std::uint64_t bytes, Times times, std::uint64_t argu
   site.arguments = arguments;
 }
 
-// The type may be MPI_DATATYPE_NULL if there are no elements.
+// Returns the size of these elements in bytes. The datatype may be MPI_DATATYPE_NULL if there are
+// none.
 std::uint64_t bytes_of(std::int64_t count, MPI_Datatype type) {
   int size = 0;
   if (count > 0) library_calls.Type_size(type, &size);
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, count * size));
 }
 
-// Records that a pending request has been completed, and forgets it. of: the number of requests
-// that the call has completed; its waiting time is divided among them.
+// Records that a pending request has been completed, and removes it from the table. times: begin
+// and end of the completing call. of: the number of requests that this call has completed; each
+// gets an equal share of its time.
 void finish(Pending& pending, Times times, std::int64_t of) {
   const auto [began_ns, left_ns] = times;
   if (Site* const site = pending.site) {
@@ -91,7 +94,7 @@ void finish(Pending& pending, Times times, std::int64_t of) {
 
 // Sums up the messages that a call has completed.
 struct Visit::Completed {
-  std::int64_t of = 0;  // number of completed requests of all kinds
+  std::int64_t of = 0;  // number of completed requests of any kind
   MessageWait messages{};
   std::int64_t first_ns = INT64_MAX;  // earliest start of a completed message
 
@@ -102,7 +105,8 @@ struct Visit::Completed {
     messages.tests += pending.tests;
     first_ns = std::min(first_ns, pending.began_ns);
   }
-  // Returns the messages' share of the call's times.
+  // Returns the sums, with the messages' share of the time of the completing call. times: begin and
+  // end of that call.
   const MessageWait& within(Times times) {
     const auto waited_ns = static_cast<std::uint64_t>(times.left_ns - times.began_ns);
     const std::uint64_t all = std::max(static_cast<std::uint64_t>(of), messages.messages);
@@ -113,7 +117,8 @@ struct Visit::Completed {
   }
 };
 
-// The sampled collectives that a call has completed, up to the number of guards.
+// The sampled collectives that a call has completed. More than kMost are not kept, since there are
+// no more guards.
 struct Visit::Results {
   static constexpr int kMost = 8;
   int count = 0;
@@ -158,8 +163,8 @@ void Visit::buffer(Use use, const void* begin, std::int64_t count, MPI_Datatype 
 }
 
 void Visit::compare(const Call& call) {
-  // Communicators made from sessions are not compared, since their members are unknown, so two may
-  // look alike.
+  // Communicators of sessions are not compared: their members' ranks in MPI_COMM_WORLD are unknown,
+  // so two of them may have the same identity.
   if (call.comm == handles.comm_null || is_of_session(call.comm)) return;
   const Caller caller = find_line(called_);
   const std::lock_guard held(recorder.lock());
@@ -189,7 +194,7 @@ int Visit::blocking(const Call& call, int code) {
   Site& site = recorder.site(caller, id_, comm, bytes);
   count_call(site, bytes, {began_ns_, left_ns_}, fingerprint(call, comm, bytes, called_));
   site.op = operator_of(call);
-  constexpr std::int64_t kSite = 300;  // time in ns that recording a site takes
+  constexpr std::int64_t kSite = 300;  // ns that recording a site takes
   recorder.took(kSite);
   ++comm.sequence;
   if (!comm.inter) recorder.arrival(comm, site, began_ns_, left_ns_, call.root);
@@ -203,8 +208,8 @@ int Visit::blocking(const Call& call, int code) {
 
 void Visit::check(MPI_Request request, const InFlight& memory, std::uint64_t comm,
                   const Caller& caller) {
-  // The thread counts as inside MPI from now on, so that the pages are closed when the call
-  // returns.
+  // From now on the thread counts as inside MPI. Its destructor will then protect the pages when
+  // the call returns.
   if (!enters_) in_mpi.begin();
   enters_ = true;
   got_on();
@@ -303,8 +308,8 @@ int Visit::planned(const Call& call, const MPI_Request* request, int code) {
   const std::uint64_t bytes = payload(call, comm);
   Site& site = recorder.site(caller, id_, comm, bytes);
   site.op = operator_of(call);
-  // The starts of each persistent request are counted separately, since all ranks initialise such
-  // requests in the same order, but may start them in any.
+  // The starts of each persistent request are counted separately. All ranks initialise these
+  // requests in the same order, but may start them in different orders.
   Communicator starts = comm;
   starts.identity |= ++comm.plans & kWhichPlan;
   starts.sequence = starts.compared = 0;
@@ -323,7 +328,7 @@ int Visit::planned(const Call& call, const MPI_Request* request, int code) {
   return code;
 }
 
-// Tells the guards which buffers the started persistent requests pass to MPI.
+// Tells the guards which buffers these persistent requests pass to MPI.
 void Visit::starting(std::int64_t count, const MPI_Request* requests) {
   if (!watching_) return;
   const Instruction where = here();
@@ -344,8 +349,8 @@ void Visit::freed(const MPI_Request* request) {
   const std::lock_guard held(recorder.lock());
   drop_planned(*request);
   if (checking) check_dropped(number_of(*request));
-  // The request no longer counts as a message, since its operation may still be under way while its
-  // handle is reused.
+  // The request no longer counts as a message. Its handle may be reused while the operation is
+  // still in flight.
   if (Pending* const pending = find_request(number_of(*request))) pending->is_message = false;
 }
 
@@ -392,8 +397,8 @@ void Visit::ask() const {
   for (std::int64_t i = 0; i < count_; ++i) check_asked(number_of(before()[i]));
 }
 
-// Records the completed requests. If some may be incomplete, these are the requests whose handles
-// have become null, and the persistent ones that the call's output names.
+// Records the requests that the call has completed. If not all are known to be complete, these are
+// the requests whose handles have become null, and those that the call's output names.
 int Visit::note_completed(const MPI_Request* requests, int code, const Ends& ends) {
   if (timed_) left_ns_ = now_ns();
   if (checking && ends.tests) ends.any() ? got_on() : polls(id_, called_);
@@ -403,8 +408,8 @@ int Visit::note_completed(const MPI_Request* requests, int code, const Ends& end
   Results results;
   {
     const std::lock_guard held(recorder.lock());
-    // Skips a request that another thread has started meanwhile under the handle of a completed
-    // one.
+    // If a request was recorded after this call began, another thread has started it, and reuses
+    // the handle of a request that this call has completed. It is skipped.
     const auto find = [&](std::int64_t i) {
       Pending* const pending = i >= 0 && i < count_ ? find_request(number_of(before[i])) : nullptr;
       return pending && pending->order <= noted_ ? pending : nullptr;
@@ -439,7 +444,7 @@ int Visit::note_completed(const MPI_Request* requests, int code, const Ends& end
 }
 
 void Visit::note_messages(Completed& completed) {
-  // The caller is found without the lock, since Python's lock may be waited for.
+  // The caller is found before the lock is taken, since finding it may wait for Python's own lock.
   const Caller caller = find_caller(called_);
   const std::int64_t now = timed_ ? 0 : now_ns();
   const std::lock_guard held(recorder.lock());
@@ -447,19 +452,19 @@ void Visit::note_messages(Completed& completed) {
                     completed.within(timed_ ? Times{began_ns_, left_ns_} : Times{now, now}));
 }
 
-// Begins to watch the results of the collectives that this call has completed. Must run last, since
-// the measured interval begins where the program continues.
+// Begins to watch the receive buffers of the collectives that this call has completed. It must run
+// last, since the measured interval begins when the program continues.
 void Visit::watch_results(const Results& results) {
-  // The thread counts as inside MPI from now on, so that pages shared with other data are closed
-  // when the call returns.
+  // From now on the thread counts as inside MPI. Pages that also hold other memory are then
+  // protected when the call returns.
   if (!enters_) in_mpi.begin();
   enters_ = true;
   const std::lock_guard held(recorder.lock());
   for (int i = 0; i < results.count; ++i) watch_completed(*results.sites[i], results.samples[i]);
 }
 
-// Returns when this call began and ended. For an untimed call the clock is read only if a
-// collective has ended.
+// Returns when this call began and ended. If the call is not timed, the clock is read only if it
+// has completed a collective.
 Times Visit::times_for(const Pending& pending) const {
   if (timed_ || !pending.site) return {began_ns_, left_ns_};
   const std::int64_t now = now_ns();

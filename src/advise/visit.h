@@ -1,5 +1,5 @@
-// A Visit is one MPI call of the application, from entry to return. Each wrapper of the advisor
-// makes one.
+// A Visit records one MPI call of the application, from its beginning to its return. Each of the
+// advisor's wrappers creates one.
 #pragma once
 
 #include <mpi.h>
@@ -30,18 +30,18 @@ struct Times {
   std::int64_t began_ns, left_ns;
 };
 
-// Returns the number of elements that a message to or from `peer` transfers: none if the peer is
-// MPI_PROC_NULL.
+// Returns the number of elements of a message: `count`, or 0 if the peer is MPI_PROC_NULL.
 constexpr std::int64_t passed(int peer, std::int64_t count) {
   return peer == MPI_PROC_NULL ? 0 : count;
 }
 
 class Visit {
  public:
-  // profiling: whether the application called PMPI_X instead of MPI_X; such calls are not recorded
-  // if MPI itself makes them.
+  // Begins the recording of a call. profiling: whether the application called PMPI_X instead of
+  // MPI_X. Such a call is not recorded if the MPI library itself makes it. called: its return
+  // address and stack frame.
   Visit(CallId id, bool profiling, Called called);
-  // This constructor is for calls that never wait, which a program may make a million times per
+  // A faster constructor for calls that never wait; a program may make a million of them per
   // second.
   [[gnu::always_inline]] Visit(CallId id, bool profiling, Called called, Waits waits)
       : before_(bits_at_begin(called.frame_end)),
@@ -65,9 +65,10 @@ class Visit {
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
 
-  // The way in which MPI uses a buffer.
+  // Says whether MPI reads or writes a buffer.
   enum class Use : std::uint8_t { read, written };
-  // Says how MPI will use a buffer. Must be called before the MPI call, for each of its buffers.
+  // Tells the guards how MPI will use a buffer. It must be called before the MPI call, for each of
+  // its buffers. This form is for buffers of unknown size.
   void buffer(Use use, const void* begin) {
     if (watching_) given_to_mpi(begin, SIZE_MAX, use == Use::written, here());
   }
@@ -77,8 +78,8 @@ class Visit {
     if (watching_) release_all_guards(Unknown::mpi_call);
   }
 
-  // These functions record the call by its kind. They are called after the MPI call, with its
-  // result `code`, which they return.
+  // The following functions record the call. They must be called after the MPI call; `code` is its
+  // result, which they return.
   int blocking(const Call& call, int code);
   int started(const Call* call, MPI_Request* request, int code);
   int started_message(std::int64_t count, MPI_Datatype type, MPI_Comm comm,
@@ -92,32 +93,34 @@ class Visit {
     std::copy_n(requests, count, many_ ? many_.get() : few_);
     if (checking) ask();
   }
-  // The call's output arguments about its requests.
+  // Describes the output arguments of a call that completes requests.
   struct Ends {
-    bool tests = false;            // true if the call is a test, false if it waits
-    bool all = false;              // if any() is true, all requests are complete
-    const int* flag = nullptr;     // the call's output flag; nullptr: none, as if set
-    const int* count = nullptr;    // number of `indices`; nullptr: one
-    const int* indices = nullptr;  // nullptr: the call returns no indices
+    bool tests = false;  // true if the call is a test; false if it waits
+    bool all = false;  // whether all requests are complete whenever any() returns true
+    const int* flag = nullptr;  // output argument `flag`; nullptr if the call has none
+    const int* count = nullptr;  // number of `indices`; nullptr if there is one
+    // output argument with the completed requests; nullptr if the call has none
+    const int* indices = nullptr;
 
     bool any() const { return (!flag || *flag != 0) && (!count || *count > 0); }
     int named() const { return !indices || !any() ? 0 : count ? *count : 1; }
   };
   int completed(const MPI_Request* requests, int code, const Ends& ends) {
     const bool nothing = !notes_ || !requests;
-    // An unsuccessful test counts only if collectives are pending, or under `weft check`.
+    // The result of an unsuccessful test matters only if collectives are pending, or under `weft
+    // check`.
     const bool in_vain =
         ends.tests && !ends.any() && !timed_ && !collectives_pending() && !checking;
     return nothing || in_vain ? code : note_completed(requests, code, ends);
   }
   int planned(const Call& call, const MPI_Request* request, int code);
-  // Notes a persistent message. use: how MPI uses the buffer; std::nullopt if the time of use is
-  // unknown.
+  // Records the initialisation of a persistent message. use: how MPI uses the buffer; nullopt if
+  // its parts are passed to MPI at different times (partitioned messages).
   int planned_message(std::optional<Use> use, const void* begin, std::int64_t count,
                       MPI_Datatype type, MPI_Comm comm, const MPI_Request* request, int code);
   void freed(const MPI_Request* request);  // must be called before MPI_Request_free
-  // Tells the guards which buffers the persistent requests will pass to MPI. Must be called before
-  // the MPI call.
+  // Tells the guards which buffers these persistent requests will pass to MPI. It must be called
+  // before the MPI call that starts them.
   void starting(std::int64_t count, const MPI_Request* requests);
   int activated(std::int64_t count, const MPI_Request* requests, int code);
   int window_made(int code);
@@ -132,16 +135,19 @@ class Visit {
   bool records_;
   const bool watching_;
   const bool timed_;
-  // True if the thread must be seen to be in MPI, by other threads, the kernel or guards.
+  // True if this call sets in_mpi, by which other threads, redirected system calls and guards see
+  // that the thread is inside MPI.
   bool enters_;
   const CallId id_;
   const Called called_;
   const std::int64_t began_ns_;
   std::int64_t left_ns_ = 0;
-  std::optional<Unwritten> unwritten_;  // time since the send buffer was last written
+  // Bounds on the time since the program last wrote the call's send buffer, if that was watched.
+  std::optional<Unwritten> unwritten_;
   Instruction here() const { return {caller_address(called_), 0}; }
   Times times_for(const Pending& pending) const;
-  void count(std::int64_t left_ns);  // the caller must hold the recorder's lock
+  // The caller must hold Recorder::lock().
+  void count(std::int64_t left_ns);
   void count_now();
   int note_completed(const MPI_Request* requests, int code, const Ends& ends);
   bool is_callbacks() const;
@@ -156,14 +162,15 @@ class Visit {
   void note_messages(Completed& completed);
   void watch_results(const Results& results);
   bool counted_ = false;
-  bool waits_ = false;  // this call is published as the one that the rank is in (waits.h)
-  bool notes_ = false;  // what this call completes is recorded
+  // true if `weft check` sees this call as the one that the rank is in (waits.h)
+  bool waits_ = false;
+  bool notes_ = false;  // true if the requests that this call completes are recorded
   static constexpr int kFew = 128;
-  MPI_Request few_[kFew];  // the requests before the call
+  MPI_Request few_[kFew];  // handles of the requests before the call
   std::unique_ptr<MPI_Request[]> many_;
   std::int64_t count_ = 0;
-  std::uint64_t noted_ = 0;  // number of requests noted before the call
-  InFlight memory_;          // buffers of the started message
+  std::uint64_t noted_ = 0;  // number of requests recorded before the call
+  InFlight memory_;  // buffers of the message that this call starts
 };
 
 }  // namespace weft::advise

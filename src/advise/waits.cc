@@ -28,9 +28,10 @@ struct Shown {
 // The rank's state in the file that it shares with `weft check`.
 struct Waits {
   std::uint32_t rank, ranks;
-  std::atomic<std::uint64_t> calls;  // number of calls begun or ended, without unsuccessful tests
-  // Time at which the call began, or the first of several unsuccessful tests; 0: the rank is not in
-  // MPI.
+  // The number of beginnings and ends of calls; unsuccessful tests are not counted.
+  std::atomic<std::uint64_t> calls;
+  // The time at which the published call began, or the first of several unsuccessful tests; 0 if
+  // the rank is not in an MPI call.
   std::atomic<std::int64_t> began_ns;
   std::atomic<std::int64_t> polled_ns;  // time of the last unsuccessful test; 0: the call waits
   std::atomic<std::uint64_t> polls;     // unsuccessful tests in a row

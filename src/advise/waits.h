@@ -1,6 +1,7 @@
-// Publishes which call this rank is in, for `weft check`, which reports a job that makes no
-// progress (python/weft/check/waits.py). It needs no lock: the first thread that enters a call owns
-// the entry until it returns. Calls of other threads only show that the rank makes progress.
+// Publishes in a file which MPI call this rank is in. `weft check` reads it and reports a job that
+// makes no progress (python/weft/check/waits.py). No lock is needed: only one call is published at
+// a time, that of the first thread that enters one. Calls of other threads only show that the rank
+// makes progress.
 #pragma once
 
 #include "advise/callers.h"
@@ -10,12 +11,13 @@
 namespace weft::advise {
 
 void waits_begin(const char* directory, int rank, int ranks);
-// Publishes that this rank has entered a call. Returns true if that is so; then wait_ends() must
-// follow. Returns false if another thread's call is published, or if nothing is published in this
-// job.
+// Publishes that this rank has entered an MPI call. Returns true if it is published; wait_ends()
+// must then be called. Returns false if the call of another thread is published, or if this job
+// publishes nothing.
 bool wait_begins(CallId call, Called called);
 void wait_ends();
-// Ends the publication of a call even if the call is left by a jump or an exception.
+// Calls wait_begins() and wait_ends() around an MPI call, even if the call is left by longjmp() or
+// an exception.
 class Published final : public Cleanup {
  public:
   constexpr Published() = default;
@@ -33,8 +35,8 @@ class Published final : public Cleanup {
   void clean_up() override { wait_ends(); }
 };
 inline constinit thread_local Published published __attribute__((tls_model("initial-exec")));
-// polls() records a test that found nothing complete; got_on() records a completion or a new
-// operation.
+// polls() publishes a test that found no completed request. got_on() publishes that a request was
+// completed or an operation started.
 void polls(CallId call, Called called);
 void got_on();
 
