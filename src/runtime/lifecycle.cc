@@ -1,5 +1,5 @@
-// Implements MPI_Init and MPI_Finalize for Weft: the ranks agree here on all settings that must be
-// equal.
+// Implements the start of Weft in MPI_Init and its end in MPI_Finalize. In MPI_Init the ranks agree
+// on all settings that must be equal.
 #include "runtime/lifecycle.h"
 
 #include <pthread.h>
@@ -48,7 +48,7 @@
 namespace weft {
 namespace {
 
-// True in a forked child, which has none of the parent's threads.
+// True in a forked child, in which the threads of its parent do not exist.
 bool is_forked_child = false;
 
 void stop_threads_at_exit() {
@@ -56,17 +56,17 @@ void stop_threads_at_exit() {
   if (runtime && !is_forked_child) runtime->stop_threads();
 }
 
-// Returns which collectives Weft takes over. If ranks have requested different thread levels it
-// takes none, since its own collectives in MPI_Init could hang.
+// Returns which collectives Weft carries out. If the ranks have requested different thread levels,
+// these are none, since Weft's own collective calls in MPI_Init could hang.
 Scope scope_of_job(const Config& config, const Start& start) {
   if (config.engine == Engine::native) return Scope::nothing;
   if (!may_keep_level(config) || !start.some_keep_level) return Scope::all;
   return start.all_keep_level && config.node_memory ? Scope::in_memory : Scope::nothing;
 }
 
-// Returns facts that must be equal on all ranks. I_MPI_COLL_INTRANODE determines how Intel MPI's
-// collectives communicate; Open MPI's parameter mpi_ft_enable determines whether Weft takes over
-// any collective.
+// Returns the settings that must be equal on all ranks. Besides Weft's own these are two of MPI
+// libraries: I_MPI_COLL_INTRANODE decides how Intel MPI's collectives communicate, and
+// mpi_ft_enable of Open MPI decides whether Weft carries out any collectives.
 Facts facts_of_this_process(const Config& config, Library library, bool continues) {
   Facts facts = wire_facts(config);
   const char* const inside = several_may_run(library) ? "pt2pt" : "another";
@@ -81,8 +81,8 @@ ThreadMay may_of_thread(Scope scope, const Start& start) {
   return scope == Scope::all && start.all_have_multiple ? ThreadMay::do_all : ThreadMay::nothing;
 }
 
-// Returns the subscription of the node whose ranks have the fewest cores. Collective over all
-// ranks. CPUs are not gathered if there are so many ranks that none can have one to spare.
+// Returns how many cores the ranks have on the node where they have the fewest. It is collective
+// over all ranks. The ranks' CPU sets are compared only if there are more CPUs than ranks.
 CoreSubscription core_subscription(int rank) {
   int ranks = 1;
   library_calls.Comm_size(handles.comm_world, &ranks);
@@ -100,9 +100,9 @@ CoreSubscription core_subscription(int rank) {
   return least;
 }
 
-// The stack of the thread that carries out operations in memory only. That thread runs no library
-// code, and at most fault handlers of the application, so that a small stack suffices. A stack from
-// the system would take system calls to map; this array costs nothing until it is used.
+// The stack of the thread that advances collectives in shared memory only. The thread runs no MPI
+// library code, so that a small stack suffices. Unlike a stack from the system, this array costs no
+// system calls, and takes no memory until it is used.
 alignas(kPageBytes) std::array<std::byte, 64 * kPageBytes> stack_in_memory;
 
 bool may_tune(const Config& config, Scope scope) {
@@ -132,8 +132,9 @@ void Lifecycle::begin(const Config& asked, int asked_level, int thread_level, bo
   const ThreadMay thread_may = may_of_thread(scope, start);
   own_requests.make();
   own_inline_call.make();
-  // The runtime is never destroyed, because threads and MPI callbacks may use it while the process
-  // exits. Leak checkers find it through this variable after MPI_Finalize.
+  // The object is never destroyed, because threads and MPI callbacks may use it while the process
+  // exits. This variable still points to it after MPI_Finalize, so that leak checkers do not report
+  // it.
   [[gnu::used]] static Lifecycle* runtime;
   runtime = new Lifecycle(config, library, thread_may, scope);
   runtime->several_threads_ = asked_level == MPI_THREAD_MULTIPLE;
@@ -162,7 +163,8 @@ void Lifecycle::begin(const Config& asked, int asked_level, int thread_level, bo
   runtime->take_calls(rank);
 }
 
-// Collective: prepares threads, the nodes' shared memory, MPI_COMM_WORLD and the plans.
+// Prepares the threads, the shared memory of each node, the data on MPI_COMM_WORLD, and the file of
+// plans. It is collective over all ranks.
 void Lifecycle::agree_on_all(int rank, int asked_level) {
   place_threads();
   if (config.engine == Engine::agent && threads_allowed()) share_cores();
@@ -186,9 +188,9 @@ void Lifecycle::take_calls(int rank) {
   if (config.watchdog_s > 0) start_watchdog(config.watchdog_s, rank);
 }
 
-// Returns the reason for which windows that other ranks lock cannot be followed; "" if they can.
-// Open MPI walks its list of file accesses without a lock (transfers.h), and windows would keep the
-// thread polling for most of a program's life.
+// Returns why passive-target accesses to windows cannot be progressed; "" if they can. Progressing
+// them means that the progress thread polls for most of the run. Under Open MPI that is unsafe,
+// because it searches its list of file accesses without a lock (transfers.h).
 std::string Lifecycle::why_no_windows() const {
   if (library == Library::openmpi)
     return "Open MPI's file accesses tolerate no second thread; run the program under MPICH or "
@@ -204,8 +206,8 @@ void Lifecycle::follow_windows(int rank) {
     say("windows that other ranks lock are not looked after (--windows passive): " + why);
 }
 
-// Does work of about 100 us in MPI_Init that the first persistent initialisation would otherwise
-// do. The time of an initialisation is limited.
+// Does work of about 100 us that would otherwise fall into the first initialisation of a persistent
+// collective, the time for which is limited.
 void Lifecycle::prepare_initialisations(int rank) {
   self_communicator();
   if ((may_tune(config, scope_) || learns()) && rank == 0) {
@@ -230,8 +232,9 @@ void Lifecycle::place_threads() {
   end_job_if_refused(misfit);
 }
 
-// Collective: starts the core agents. Weft must see all completion calls, because they complete the
-// operations that an agent has carried out.
+// Starts the core agents; collective. A core agent is a thread that advances the collectives of all
+// ranks on its core. The collectives are completed in the application's completion calls, all of
+// which Weft must therefore see.
 void Lifecycle::share_cores() {
   why_no_agent_ = AgentOfCore().why_none();
   if (config.placement.kind == PlacementPolicy::Kind::bind) return;
@@ -257,13 +260,13 @@ void Lifecycle::agent_has_ended() {
       "rank's, which cannot be completed: the program ends");
 }
 
-// Starts the ranks' threads; collective. If a rank cannot start its thread, all ranks do without
-// threads, because that changes the form of blocking calls, which must be equal everywhere. The
-// first such rank reports the reason.
+// Starts the progress threads; collective over all ranks. If one rank cannot start its thread, no
+// rank uses one: without threads a blocking call is made in its non-blocking form, and all ranks
+// must use the same form. The lowest such rank prints the reason.
 void Lifecycle::agree_on_threads(int rank, int asked_level) {
   const auto started = progress.start(takes_all() ? std::span<std::byte>() : stack_in_memory);
-  // Operations that a thread without MPI calls has advanced are completed in the application's
-  // calls, which Weft must therefore see.
+  // A thread that makes no MPI calls cannot complete requests. The application's completion calls
+  // complete them, so Weft must see all of those.
   const bool usable = started && (takes_all() || completions_are_ours());
   int ranks = 1;
   library_calls.Comm_size(handles.comm_world, &ranks);
@@ -286,8 +289,8 @@ void Lifecycle::agree_on_threads(int rank, int asked_level) {
         "): no rank uses one, and " + effect + "; raise 'ulimit -u' to get one");
 }
 
-// Collective: agrees on what engine auto may try. If all threads stay on their ranks' cores
-// (placement bind), there is neither an agent nor a free core.
+// Lets the ranks agree on what engine auto may try; collective. With placement `bind` all threads
+// stay on their ranks' cores, so that there are neither core agents nor free cores.
 void Lifecycle::agree_on_variants() {
   if (config.placement.kind == PlacementPolicy::Kind::bind) return;
   const bool by_model = config.split_levels == Config::kByModel;
@@ -303,9 +306,9 @@ void Lifecycle::agree_on_variants() {
   resources_.agents = greatest[5] != 0;
 }
 
-// Probes for a message with a tag that nobody uses, so that the library progresses its messages.
-// The probe must find none, and the communicator must have several ranks: otherwise some libraries
-// answer at once without progressing anything.
+// Makes the MPI library progress its messages, by a probe with a tag that nobody uses. The probe
+// must not find a message, and the communicator must have several ranks; otherwise some libraries
+// return at once without any progress.
 void Lifecycle::keep_library_going() {
   const Communicator* world = Communicators::own().find(handles.comm_world);
   if (!world) return;
@@ -316,8 +319,8 @@ void Lifecycle::keep_library_going() {
 
 namespace {
 
-// Collects the results of learning. Comparisons by messages belong to no request, so they must be
-// finished first; all ranks have begun the same ones.
+// Collects what engine auto has learnt. Unfinished comparisons between ranks must be completed
+// first, since no request of the application waits for them. All ranks have started the same ones.
 void communicators_learnt(Runtime& runtime) {
   if (runtime.learns_by_messages()) finish_comparisons(runtime);
   for (const auto& communicator : Communicators::own().all()) Learnt::own().note(*communicator);
@@ -359,8 +362,10 @@ void Lifecycle::report(int rank, int ranks, bool is_kept) {
                  learnt, reports_, rank, ranks);
 }
 
-// Rank 0 gathers and writes the plans of all ranks; each rank writes its own if a worker may still
-// be inside a collective. Returns on rank 0 whether later runs will find these results.
+// Writes the measured plans to the file. Rank 0 gathers and writes those of all ranks. But if a
+// worker thread may still be inside a collective of the MPI library, each rank writes its own,
+// since the gather could match that collective. On rank 0 the function returns whether later runs
+// will find the plans.
 bool Lifecycle::keep_plans_of_all(int rank) {
   const std::string lines = plans.take_lines(Learnt::own().plans(config));
   const PlanCache::Written written =
@@ -389,8 +394,9 @@ void Lifecycle::stand_aside() {
   active_.store(nullptr, std::memory_order_release);
 }
 
-// MPICH and its derivatives take no locks once MPI_Finalize has begun, even while application
-// callbacks run, so that no other thread may call MPI then. Open MPI still takes its locks.
+// Returns whether threads must stop calling MPI before MPI_Finalize. They must under MPICH and its
+// derivatives, which take no locks once MPI_Finalize has begun, even while callbacks of the
+// application run. Open MPI still takes its locks.
 bool Lifecycle::loses_threads_in_finalize() {
   const Lifecycle* runtime = current();
   return runtime && runtime->threads_allowed() && runtime->library != Library::openmpi &&
@@ -406,8 +412,9 @@ void Lifecycle::finalize_begins() {
   runtime->stop_threads();
 }
 
-// Reports that there is no summary. Open MPI skips the remaining callbacks of MPI_Finalize after
-// one has failed, and so has not called end().
+// Ends Weft if end() was not called, and reports that there is no summary. This happens with Open
+// MPI if a delete callback of the application fails in MPI_Finalize: Open MPI then skips the
+// remaining callbacks, which include Weft's.
 void Lifecycle::end_without_library() {
   Lifecycle* runtime = current();
   if (!runtime) return;

@@ -1,4 +1,5 @@
-// Aligns the clocks of different nodes at a barrier, then collects the ranks' events.
+// Collects the events of all ranks. At a barrier it determines the differences between the clocks
+// of the nodes.
 #include "runtime/trace_file.h"
 
 #include <unistd.h>
@@ -14,8 +15,9 @@
 namespace weft {
 namespace {
 
-// Rank 0 receives the ranks' texts one by one, so that it needs no shared file system and memory
-// for only one text. The other ranks must send theirs even if the file cannot be written.
+// Receives the ranks' texts one after the other, and writes them to the file; collective. Only rank
+// 0 needs access to the file, and memory for one text at a time. The other ranks must send their
+// texts even if the file cannot be written.
 void write_texts_of_all(const std::string& own, MPI_Comm all, int ranks, WholeFile& file) {
   file.add(own);
   for (int rank = 1; rank < ranks; ++rank) {
@@ -43,8 +45,8 @@ void write_trace(const Trace& trace, const std::string& path, MPI_Comm all, int 
   library_calls.Bcast(&at_root, sizeof at_root, handles.byte, 0, all);
   char host[256] = "";
   gethostname(host, sizeof host - 1);
-  // Processes of one machine share the clock, so that a difference below 1 s is due to the barrier
-  // and ignored.
+  // Processes on one node have the same clock. A difference below 1 s is therefore only the time
+  // that the barrier took, and is ignored.
   const std::int64_t offset = std::abs(at_root - here) < 1'000'000'000 ? 0 : at_root - here;
   const std::string events = trace.events_json(rank, host, offset, here);
   if (rank != 0) {

@@ -1,4 +1,5 @@
-// Finds the next variant of a call class, by comparisons in which its ranks agree.
+// Finds the variant (engine and algorithm) for the next call of a call class, and starts the
+// comparisons by which the ranks agree on it.
 #include "runtime/adaptive/call_classes.h"
 
 #include <sched.h>
@@ -17,8 +18,8 @@
 
 namespace weft {
 
-// Each communicator keeps a CallClasses; its size in bytes is limited, because programs may have
-// many communicators (docs/inside/scale.md).
+// Each communicator has a CallClasses object. Its size in bytes is limited, because programs may
+// have many communicators (docs/inside/scale.md).
 static_assert(sizeof(CallClasses) <= 152);
 CallClass::CallClass(CallClasses& among, CallId id, const CallClassKey& key,
                      std::vector<Choice> candidates, const Learner::Settings& settings,
@@ -43,8 +44,8 @@ void CallClass::look_at_caller() {
 
 namespace {
 
-// Passes the result of a comparison in shared memory to the learner. All ranks get the same result
-// at the same call.
+// Passes the result of a comparison in shared memory to the learner, if it is complete. All ranks
+// get the same answer at the same call.
 void look_at_comparison(CallClass& call_class) {
   if (const auto greatest = call_class.in_memory->look())
     call_class.learner.agreed(*greatest);
@@ -101,16 +102,17 @@ int next_variant_in_call(Runtime& runtime, CallId id, Communicator& communicator
   }
 }
 
-// Only calls with a predefined operator or none come here. Non-blocking ones come if all ranks know
-// their size, so that kind and size class identify them. Blocking and non-blocking calls of unknown
-// size have the two lowest places, which only barriers would need.
+// Each pair of kind and size class has a place of its own in the memory. Such calls have a
+// predefined operator or none, and all ranks know the size of non-blocking ones, so that kind and
+// size identify the class. Calls of unknown size use the two lowest places, one for blocking and
+// one for non-blocking calls; only barriers would need these places otherwise.
 std::optional<SharedWords> CallClasses::memory_for(const CallClassKey& key,
                                                    SegmentAllocator& room) {
   constexpr std::int64_t kSizeClasses = 32;  // size classes up to 2 GiB
   constexpr std::int64_t kBytes = ComparisonsInMemory::kWords * sizeof(std::int64_t);
   constexpr std::int64_t kBytesOfAll = to_pages(kKinds * kSizeClasses * kBytes);
-  // Once memory was refused, it is refused for good: ranks may ask again at different calls,
-  // between which the space in `room` differs.
+  // Once there was no space, none is looked for again. Otherwise ranks could look at different
+  // calls, between which the space in `room` differs.
   has_no_memory_ = has_no_memory_ || (!memory_ && !room.fits(kBytesOfAll));
   if (has_no_memory_) return std::nullopt;
   if (!memory_) {
@@ -140,8 +142,8 @@ void CallClasses::forget_comparisons() {
 
 namespace {
 
-// Returns a record for each position in the class's cycle of calls, the sequence that a program
-// repeats and whose members have variants of their own.
+// Returns a record for each position in the cycle of the call class. A cycle is a sequence of calls
+// that the program repeats; each call in it has a variant of its own.
 std::vector<CallClassRecord> records_of(const CallClass& call_class,
                                         const Communicator& communicator) {
   CallClassRecord record;
@@ -173,8 +175,8 @@ std::vector<CallClassRecord> CallClasses::records(const Communicator& communicat
   return records;
 }
 
-// Frees classes that were forgotten. Ending the epoch invalidates cached plans that name them. A
-// class with calls in flight is freed later, as these calls still name it.
+// Frees the classes that were dropped. Cached plans that refer to them become invalid with the new
+// epoch. A class with active calls is freed later, since these calls still refer to it.
 void CallClasses::forgotten(Runtime& runtime, const Communicator& communicator) {
   begin_epoch();
   InlineCall::own().hand_over();  // an inline call is not counted in in_flight

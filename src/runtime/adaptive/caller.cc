@@ -1,5 +1,5 @@
-// Finds the first stack frame that does not belong to Weft, the MPI library or its bindings to
-// other languages.
+// Finds the first stack frame that belongs neither to Weft nor to the MPI library or its language
+// bindings.
 #include "runtime/adaptive/caller.h"
 
 #include <unistd.h>
@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-// The object is never destroyed, since threads may use it while the process exits.
+// Returns the path of the executable. The string is never destroyed, since threads may use it while
+// the process exits.
 const std::string& path_of_program() {
   static const auto* const path = [] {
     char program[4096];

@@ -1,4 +1,4 @@
-// Finds the call site in the application of the call that this thread is in.
+// Finds the place in the application that makes the current MPI call of this thread.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,12 @@
 
 namespace weft {
 
-// Returns the return address of the call in the application; 0 if it was not found. Unwinding takes
-// some microseconds.
+// Returns the return address of the current MPI call in the application; 0 if it is not found.
+// Unwinding the stack takes some microseconds.
 std::uintptr_t application_caller();
 
-// Returns for instance "0x11c9:/home/user/app", from which addr2line gets function and line; "" if
-// no loaded file contains the address.
+// Returns the address in a form for addr2line, which finds function and line, for instance
+// "0x11c9:/home/user/app". Returns "" if no loaded file contains the address.
 std::string caller_words(std::uintptr_t address);
 
 }  // namespace weft

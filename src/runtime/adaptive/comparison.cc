@@ -1,5 +1,5 @@
-// Makes comparisons of variants by allreduces. They use messages even if ranks share memory,
-// because other operations use the node buffers in a fixed order.
+// Implements comparisons of variants as allreduces. They use messages even if the ranks share
+// memory, because collectives use the shared buffers in a fixed order.
 #include "runtime/adaptive/comparison.h"
 
 #include "coll/algorithm_names.h"

@@ -1,5 +1,6 @@
-// Comparison: the ranks of a communicator exchange the times of a call class's variants while the
-// application continues. Each rank gets the maximum of each word.
+// Comparison is an exchange in which all ranks of a communicator learn the maximum of each word
+// over all ranks. The words are times of the variants of a call class. The application continues
+// meanwhile.
 #pragma once
 
 #include <memory>
@@ -11,8 +12,8 @@ namespace weft {
 
 class Runtime;
 
-// The words that a comparison sends and receives. They are in a base class, since the operation
-// needs them in its constructor.
+// The words that a comparison sends and receives. They are in a base class so that they exist
+// before the constructor of the other base class uses their addresses.
 struct ComparedWords {
   Learner::Words own{};
   Learner::Words greatest{};
@@ -23,13 +24,13 @@ class Comparison final : private ComparedWords, public CollectiveOperation {
   Comparison(CallId id, std::shared_ptr<Communicator> communicator,
              std::shared_ptr<const Schedule> schedule, int tag, const Learner::Words& words);
 
-  // Returns the maxima; valid after done(). If a message failed, the job is about to end, and this
-  // rank's own words are returned.
+  // Returns the maxima over all ranks. It is valid once done() returns true. If a message has
+  // failed, it returns this rank's own words; the job will soon end in this case.
   const Learner::Words& result() const { return error_code() == MPI_SUCCESS ? greatest : own; }
 };
 
-// Begins a comparison, which the progress thread carries out. Uses up a sequence number of the
-// communicator, so that all ranks must call it in the same order.
+// Starts a comparison, which the progress thread advances. It uses up a sequence number of the
+// communicator, so all ranks must start comparisons and collectives in the same order.
 std::shared_ptr<Comparison> begin_comparison(Runtime& runtime, CallId id,
                                              Communicator& communicator,
                                              const Learner::Words& words);

@@ -1,7 +1,7 @@
-// Reads and writes the results of learning in the file of plans. The key of a result consists of
-// Weft's version, the machine, the MPI library, "learnt", the program, its number of ranks and the
-// user's settings, followed by communicator and call class. Only rank 0 computes the part before
-// the communicator; it sends the other ranks only matching lines.
+// Reads and writes results of learning in the file of plans. The key of a result consists of Weft's
+// version, the machine, the MPI library, the word "learnt", the program, its number of ranks and
+// the user's settings, followed by the communicator and the call class. Only rank 0 computes the
+// part before the communicator; it sends the other ranks only lines with this beginning.
 #include "runtime/adaptive/learnt.h"
 
 #include <cstdio>
@@ -30,7 +30,8 @@ std::vector<std::string> command_line() {
   return words;
 }
 
-// Returns the beginning of every key of this job. Results under other keys do not apply to it.
+// Returns the beginning of all keys of this job. Results whose keys begin differently do not apply
+// to this job.
 const std::string& prefix(const Config& config) {
   static const std::string words = [&] {
     int ranks = 1;
@@ -43,15 +44,16 @@ const std::string& prefix(const Config& config) {
   return words;
 }
 
-// Returns whether `one` is preferred to `other` under the same key: new results to old ones, then
-// the one with more calls.
+// Returns whether result `one` is preferred to result `other` with the same key. Results that this
+// run has measured are preferred to older ones, and then those of more calls.
 bool tells_more(const Learner::Found& one, const Learner::Found& other) {
   if (one.is_new() != other.is_new()) return one.is_new();
   return one.calls > other.calls;
 }
 
-// Returns for instance "4 ranks on 2 nodes, 3+1" or "2 ranks on one node". by_messages: the user
-// has switched off shared memory, so that the ranks' nodes are not known.
+// Describes a communicator, for instance "4 ranks on 2 nodes, 3+1" or "2 ranks on one node".
+// by_messages: whether the user has switched shared memory off, so that the ranks' nodes are
+// unknown.
 std::string communicator_words(const Communicator& communicator, bool by_messages) {
   const std::string ranks = std::to_string(communicator.size) + " ranks";
   if (communicator.on_one_node()) return ranks + " on one node";
@@ -60,7 +62,8 @@ std::string communicator_words(const Communicator& communicator, bool by_message
   return ranks + " on " + std::to_string(communicator.size) + " nodes";
 }
 
-// Returns for instance " at=0x11c9:/home/user/app|0x1200:/home/user/app". Separators in file names
+// Returns the places in the program as text for the file, for instance "
+// at=0x11c9:/home/user/app|0x1200:/home/user/app". Characters in file names that separate fields
 // are replaced.
 std::string places_words(const CallClassRecord& record) {
   std::string words;
@@ -69,15 +72,16 @@ std::string places_words(const CallClassRecord& record) {
   return words;
 }
 
-// Returns the key of a position in the sequence of `cycle` calls that a call class repeats. The
-// first position has the class's own key, and records the length of the sequence.
+// Returns the key for one position in the cycle of `cycle` calls that a call class repeats. The
+// first position has the key of the class itself; its entry also contains the length of the cycle.
 std::string key_at(const std::string& call_class, std::size_t position, std::size_t cycle) {
   return position == 0 ? call_class : call_class + turn_words(position, cycle);
 }
 
 constexpr std::string_view kCycleRemark = "cycle=", kDepthRemark = "depth=";
 
-// Returns the number in the remark `name`; 1 if it is missing or exceeds `most`.
+// Returns the number that the plan's remark `name` contains; 1 if there is no such remark, or if
+// the number exceeds `most`.
 std::size_t remark_of(const MeasuredPlan& plan, std::string_view name, std::size_t most) {
   const std::string words = ' ' + plan.remarks.substr(0, plan.remarks.find(" at="));
   const std::size_t at = words.find(' ' + std::string(name));
@@ -106,7 +110,8 @@ MeasuredPlan plan_of_call_class(const CallClassRecord& record) {
   return plan;
 }
 
-// Returns for instance "native=8000000,thread ring=6000000".
+// Returns the times of a plan's candidates as text, for instance "native=8000000,thread
+// ring=6000000".
 std::string words_of_candidates(const MeasuredPlan& plan) {
   std::string words;
   for (const MeasuredCandidate& candidate : plan.candidates)
@@ -114,7 +119,8 @@ std::string words_of_candidates(const MeasuredPlan& plan) {
   return words;
 }
 
-// Returns the time of each variant; 0 if the text has none.
+// Returns the time of each variant in ns, as words_of_candidates() has written it; 0 for variants
+// that are missing in `words`.
 std::vector<std::int64_t> times_in(const std::string& words, const std::vector<Choice>& variants) {
   std::vector<std::int64_t> times(variants.size());
   std::istringstream stream(words);
@@ -127,7 +133,8 @@ std::vector<std::int64_t> times_in(const std::string& words, const std::vector<C
 
 }  // namespace
 
-// The object is never destroyed, since threads may use it while the process exits.
+// Returns the only object of this process. It is never destroyed, since threads may use it while
+// the process exits.
 Learnt& Learnt::own() {
   static auto* const all = new Learnt;
   return *all;
@@ -136,8 +143,8 @@ Learnt& Learnt::own() {
 std::string Learnt::words_of_call_class(const Communicator& communicator,
                                         const CallClassKey& key) const {
   std::string words = communicator_words(communicator, by_messages_);
-  // Calls that may take fewer variants have keys of their own: calls of a program whose thread
-  // level Weft keeps, and calls on a shared internal communicator.
+  // Some calls cannot take all variants: those of a program whose thread level Weft keeps, and
+  // those on a shared internal communicator. Their results get keys of their own.
   if (in_memory_)
     words += ", level kept";
   else if (!communicator.has_own)
@@ -159,7 +166,7 @@ void Learnt::read(Runtime& runtime) {
               std::to_string(remark_of(plan, kDepthRemark, Learner::kMostInFlight)) + '\n';
   std::int64_t bytes = static_cast<std::int64_t>(text.size());
   library_calls.Bcast(&bytes, 1, handles.int64, 0, handles.comm_world);
-  if (bytes == 0) return;  // no std::istringstream, whose creation makes system calls
+  if (bytes == 0) return;  // std::istringstream below makes system calls when it is created
   text.resize(static_cast<std::size_t>(bytes));
   library_calls.Bcast(text.data(), static_cast<int>(bytes), handles.byte, 0, handles.comm_world);
   std::istringstream lines(text);
@@ -197,7 +204,7 @@ void Learnt::note(const Communicator& communicator) {
 }
 
 void Learnt::note(const Communicator& communicator, CallClassRecord record) {
-  constexpr std::size_t kMost = 1000;  // limit; a program with more call classes repeats itself
+  constexpr std::size_t kMost = 1000;  // limit of the number of entries
   record.key = words_of_call_class(communicator, record.call_class_key);
   const std::string key = key_at(record.key, record.position, record.cycle);
   const std::lock_guard lock(mutex_);
@@ -208,8 +215,9 @@ void Learnt::note(const Communicator& communicator, CallClassRecord record) {
     known->second = std::move(record);
 }
 
-// Returns whether the record belongs to a sequence of as many calls as its class's first record
-// says. Communicators with equal layout may have found different lengths.
+// Returns whether the position exists in the cycle of its call class. Several communicators can
+// share a key and may have found cycles of different lengths; the first position's record has the
+// length that counts.
 bool Learnt::is_of_its_call_class(const CallClassRecord& record) const {
   const auto first = records_.find(record.key);
   return first != records_.end() && first->second.cycle == record.cycle;

@@ -1,6 +1,7 @@
-// Learnt: the results that earlier runs of this program found for its call classes, and those that
-// this run leaves to later ones. They are stored with the plans (select/plan_cache.h). Rank 0 reads
-// them in MPI_Init and sends them to the others, so that all ranks have the same.
+// Learnt holds what earlier runs of this program have learnt about its call classes, and collects
+// what this run leaves to later ones. Both are stored in the file of plans (select/plan_cache.h).
+// Rank 0 reads the file in MPI_Init and sends its contents to the other ranks, so that all ranks
+// have the same.
 #pragma once
 
 #include <map>
@@ -22,42 +23,46 @@ class Runtime;
 
 class Learnt {
  public:
-  // Returns the object of this process.
+  // Returns the only object of this process.
   static Learnt& own();
 
-  // Reads the results of earlier runs. Collective over all ranks.
+  // Reads the results of earlier runs; collective over all ranks.
   void read(Runtime& runtime);
-  // Returns the results for each position in the class's cycle of calls, the sequence that the
-  // program repeats; equal on all ranks; empty if there are none.
+  // Returns the results of earlier runs for a call class; empty if there are none. There is one for
+  // each position in the cycle of calls that the program repeats. The result is equal on all ranks.
   std::vector<Learner::Known> find(const Communicator& communicator, const CallClassKey& key,
                                    const std::vector<Choice>& variants) const;
-  // Records a communicator's call classes before the communicator is forgotten.
+  // Records the results for all call classes of a communicator. It must be called before Weft drops
+  // its data on the communicator.
   void note(const Communicator& communicator);
-  // Records a call class, or one position in the sequence of calls that it repeats.
+  // Records the results for one position in the cycle of a call class.
   void note(const Communicator& communicator, CallClassRecord record);
-  // Returns the entries for the file of plans, in MPI_Finalize: the results of communicators of
-  // which this rank is rank 0.
+  // Returns the results as entries for the file of plans. A rank returns those of the communicators
+  // in which it is rank 0. It is called in MPI_Finalize.
   std::vector<PlanCache::Entry> plans(const Config& config) const;
 
-  LearntReport report(const TrialBudget& budget) const;  // is called in MPI_Finalize
+  // Returns the results for the summary. It is called in MPI_Finalize.
+  LearntReport report(const TrialBudget& budget) const;
 
  private:
   std::string words_of_call_class(const Communicator& communicator, const CallClassKey& key) const;
   bool is_of_its_call_class(const CallClassRecord& record) const;
 
-  bool by_messages_ = false;  // the user has switched off shared memory, so that it is not known
-                              // which ranks share a node
-  bool in_memory_ = false;  // the application's thread level is kept, so that other variants apply
+  // True if the user has switched shared memory off, so that it is not known which ranks share a
+  // node.
+  bool by_messages_ = false;
+  // True if the application's thread level is unchanged; there are other variants in this case.
+  bool in_memory_ = false;
   struct Known {
     std::string variant;
-    std::string times;  // times of the variants that were tried
+    std::string times;  // the times of the variants that were tried, as text
     std::size_t cycle = 1;
     int depth = 1;
   };
-  std::map<std::string, Known> known_;  // keyed by plan key
-  std::mutex mutex_;                    // guards records_
-  // Records by key and position. If several communicators have equal keys, a record with new
-  // results is preferred, then the one with more calls.
+  std::map<std::string, Known> known_;  // results of earlier runs, by the key in the file of plans
+  std::mutex mutex_;  // guards records_
+  // The results of this run, by key and position. If several communicators have the same key,
+  // results that this run has measured are preferred to older ones, and then those of more calls.
   std::map<std::string, CallClassRecord> records_;
 };
 

@@ -1,5 +1,5 @@
-// Copies a call's data from device memory, and packs them. They are copied before packing, since
-// the MPI library may be unable to pack them in device memory.
+// Copies a call's data from GPU memory, and then packs them. The copy comes first, since the MPI
+// library may be unable to pack data in GPU memory.
 #include "runtime/call/call_copies.h"
 
 #include "runtime/call/shape.h"

@@ -1,5 +1,5 @@
-// CallCopies: the buffers that a collective uses in place of the application's. They are copies of
-// data in device memory, or packed bytes of non-contiguous data.
+// CallCopies holds the buffers on which a collective works in place of the application's. They are
+// copies of data in GPU memory, or packed data whose datatype has gaps.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@ class Communicator;
 
 class CallCopies {
  public:
-  // Returns the copies that the collective needs; nullptr if it uses the application's buffers
-  // directly. shape: the shape of the call's schedule.
+  // Returns the copies that the collective needs; nullptr if it can use the application's buffers
+  // directly. shape: the collective's arguments as the schedule sees them.
   static std::unique_ptr<CallCopies> of(const Call& call, const Shape& shape,
                                         const Communicator& communicator);
 
@@ -22,13 +22,15 @@ class CallCopies {
   // Returns the call with its buffers replaced by the copies.
   Call on_copies(Call call) const;
 
-  void bring_in();  // is called before each start of the collective
-  int take_out();   // is called after the collective; returns the MPI error code of either function
+  void bring_in();  // must be called before each start of the collective
+  // Must be called after the collective. Returns the MPI error code of bring_in() or of this
+  // function.
+  int take_out();
 
  private:
   std::unique_ptr<StagedBuffers> staged_;
   std::unique_ptr<PackedData> packed_;
-  int code_ = MPI_SUCCESS;  // MPI error code of bring_in()
+  int code_ = MPI_SUCCESS;  // the MPI error code of bring_in()
 };
 
 }  // namespace weft

@@ -1,8 +1,8 @@
-// Implements copies to and from device memory by CUDA and HIP. CUDA copies through the context that
-// owns the memory. HIP finds the device by the address, and keeps the error of a failed call for
-// the application, which must not see an error of Weft's. Both copy in Weft's own streams: the
-// default stream would wait for the application's streams, perhaps for a kernel that waits for this
-// collective, and end their captures.
+// Implements copies to and from GPU memory by CUDA and HIP. CUDA copies through the context that
+// owns the memory. HIP finds the device by the address. HIP also keeps the error of a failed call
+// until the application asks, so an error of Weft's own calls must be cleared. Both copy in streams
+// of Weft's own. The default stream would wait for the application's streams, perhaps for a kernel
+// that waits for this very collective, and would invalidate stream captures.
 #include "runtime/call/device_drivers.h"
 
 #include <dlfcn.h>
@@ -25,8 +25,8 @@ bool find(void* library, const char* name, Function*& function) {
   return function != nullptr;
 }
 
-// Returns the loaded library of this file name, of any version; nullptr if the process has not
-// loaded it. dlopen() is not used, since it would search the file system.
+// Returns the library of this file name, of any version, if the process has loaded it; otherwise
+// nullptr. dlopen() is not used, since it would search the file system.
 void* loaded(const char* name) {
   struct Search {
     const char* name;
@@ -45,17 +45,18 @@ void* loaded(const char* name) {
   return search.path.empty() ? nullptr : dlopen(search.path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
 }
 
-// Constants from cuda.h and hip_runtime_api.h.
+// These constants are those of cuda.h and hip_runtime_api.h.
 constexpr unsigned kNonBlocking = 1;
 constexpr int kRelaxed = 2;
 
-// Weft's own streams, one for each context or device. They are kept until the application ends.
+// Holds Weft's own streams, one for each context or device. They are kept until the application
+// ends.
 class OwnStreams {
  public:
   using Create = int(void** stream, unsigned flags);
 
-  // Returns the stream for `owner`, the current context or device; nullptr if its creation was
-  // refused.
+  // Returns the stream for `owner`, the current context or device, after creating it if necessary.
+  // Returns nullptr if that fails.
   void* get(void* owner, Create* create) const {
     const std::lock_guard lock(mutex_);
     void*& stream = all_[owner];
@@ -68,7 +69,8 @@ class OwnStreams {
   mutable std::map<void*, void*> all_;
 };
 
-// Lets the calling thread make calls that a stream capture forbids.
+// While this object lives, the calling thread may make calls that an ongoing stream capture
+// forbids.
 class OutsideCapture {
  public:
   using Exchange = int(int* mode);
@@ -91,8 +93,7 @@ constexpr const char* kCuda = "libcuda.so";
 
 class CudaDriver final : public DeviceDriver {
  public:
-  // Finds the functions of CUDA's driver. Returns true on success; false if the library is missing
-  // or has an unknown version.
+  // Finds the functions of CUDA's driver. Returns false if one is missing.
   bool find_functions() {
     void* const library = loaded(kCuda);
     return library && find(library, "cuPointerGetAttribute", attribute_) &&
@@ -120,7 +121,7 @@ class CudaDriver final : public DeviceDriver {
   }
 
  private:
-  // Constants from cuda.h.
+  // These constants are those of cuda.h.
   static constexpr int kContext = 1, kMemoryType = 2, kSyncMemops = 6, kIsManaged = 8, kDevice = 9;
   static constexpr unsigned kOfDevice = 2;
 
@@ -129,8 +130,8 @@ class CudaDriver final : public DeviceDriver {
     return true;
   }
 
-  // Completes copies and fills of the application that look synchronous, such as cudaMemset: they
-  // may still be under way, and Weft's stream does not wait for them. Makes later ones on this
+  // Waits for copies and fills by the application that seem to be synchronous but may still be in
+  // progress, such as cudaMemset(); Weft's stream does not wait for them. Makes later ones on this
   // memory synchronous.
   void end_copies(const std::byte* device) const {
     const unsigned on = 1;
@@ -155,8 +156,8 @@ class CudaDriver final : public DeviceDriver {
     return has_come;
   }
 
-  // Returns a context for memory from a pool (cudaMallocAsync), which belongs to a device but to no
-  // context; nullptr if there is none. The context is kept.
+  // Returns a context for memory from a pool (cudaMallocAsync()), which belongs to a device but to
+  // no context; nullptr if there is none. The context is retained until the process ends.
   void* context_of_pool(const std::byte* device) const {
     int number = -1;
     void* context = nullptr;
@@ -194,7 +195,7 @@ class HipDriver final : public DeviceDriver {
                           find(library, "hipGetLastError", take_error_) &&
                           find(library, "hipRuntimeGetVersion", version_of_runtime);
     if (!complete || version_of_runtime(&version) != 0) return false;
-    // Some versions of the library lack this function.
+    // Older versions of HIP lack this function.
     find(library, "hipThreadExchangeStreamCaptureMode", exchange_mode_);
     of_device_ = version / kPerMajorVersion < 6 ? 1 : 2;
     return true;
@@ -216,8 +217,8 @@ class HipDriver final : public DeviceDriver {
   }
 
  private:
-  // Constants from hip_runtime_api.h.
-  static constexpr int kByAddress = 4;  // hipMemcpyDefault
+  // These constants are those of hip_runtime_api.h.
+  static constexpr int kByAddress = 4;  // the value of hipMemcpyDefault
   static constexpr int kPerMajorVersion = 10'000'000;
   struct Attributes {
     int type, device;
@@ -237,7 +238,7 @@ class HipDriver final : public DeviceDriver {
     forget_error(is_clean);
     return false;
   }
-  // Returns a stream on the memory's device; nullptr if its creation was refused.
+  // Returns Weft's stream on the device that owns the memory; nullptr if it cannot be created.
   void* stream_beside(const std::byte* device) const {
     Attributes of{};
     int before = 0;
@@ -248,7 +249,8 @@ class HipDriver final : public DeviceDriver {
     choose_device_(before);
     return stream;
   }
-  // Clears the error of Weft's call if the application had none before.
+  // Clears the error that a call of Weft's has left in HIP. was_clean: whether there was no error
+  // before that call; otherwise the error may be the application's and stays.
   void forget_error(bool was_clean) const {
     if (was_clean) take_error_();
   }
@@ -263,7 +265,8 @@ class HipDriver final : public DeviceDriver {
   int (*choose_device_)(int device) = nullptr;
   int (*look_at_error_)() = nullptr;
   int (*take_error_)() = nullptr;
-  int of_device_ = 0;  // `type` of device memory in Attributes; differs from HIP 6 on
+  // The value of Attributes::type that means GPU memory; HIP 6 has changed it.
+  int of_device_ = 0;
   OwnStreams streams_;
 };
 
@@ -275,8 +278,8 @@ bool ask_the_system() {
   return there;
 }
 
-// Returns how many libraries the process has loaded in all. While this number is unchanged, no
-// driver has been loaded.
+// Returns how many libraries the process has loaded in its life. As long as this number does not
+// change, no driver has been loaded.
 unsigned long long loads() {
   unsigned long long count = 0;
   dl_iterate_phdr(
@@ -288,8 +291,8 @@ unsigned long long loads() {
   return count;
 }
 
-// The driver that the process has loaded. It is looked for after each loading of a library until
-// one is found; a program uses the devices of a single vendor.
+// Finds the driver that the process has loaded. It looks again after each loading of a library,
+// until a driver is found. Programs use the GPUs of only one vendor.
 class LoadedDriver {
  public:
   // Returns the driver; nullptr if the process has loaded none.
@@ -312,8 +315,8 @@ class LoadedDriver {
   std::atomic<unsigned long long> looked_at_{0};
 };
 
-// Returns whether the address is in the program's static data or the heap after them, where most
-// short buffers lie. This comparison is cheaper than a query to the driver.
+// Returns whether the address lies in the program's static data or in the heap behind it, where
+// most short buffers are. This check is faster than asking the driver.
 bool is_surely_the_processors(std::uintptr_t address) {
   static const std::uintptr_t program = [] {
     std::uintptr_t begin = 0;
@@ -337,8 +340,8 @@ void look_for_devices() {
 }
 
 const DeviceDriver* driver_of(const std::byte* at) {
-  static auto* const loaded = new LoadedDriver;  // never destroyed, since threads may use it while
-                                                 // the process exits
+  // The object is never destroyed, since threads may use it while the process exits.
+  static auto* const loaded = new LoadedDriver;
   if (is_surely_the_processors(reinterpret_cast<std::uintptr_t>(at))) return nullptr;
   const DeviceDriver* const driver = loaded->get();
   return driver && driver->holds(at) ? driver : nullptr;

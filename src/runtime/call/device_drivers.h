@@ -1,5 +1,5 @@
-// DeviceDriver: queries and copies by CUDA's driver or HIP's runtime, if the program has loaded one
-// of them. Weft loads neither.
+// DeviceDriver recognises GPU memory and copies it, by CUDA's driver or HIP's runtime. It uses the
+// one that the program has loaded, and never loads one itself.
 #pragma once
 
 #include <atomic>
@@ -11,23 +11,23 @@ namespace weft {
 class DeviceDriver {
  public:
   virtual ~DeviceDriver() = default;
-  // Returns whether the address is in device memory that the processor cannot access.
+  // Returns whether the address lies in GPU memory that the CPU cannot access.
   virtual bool holds(const std::byte* at) const = 0;
-  // Copy from device memory, and to it, on any thread. They return true on success, false if the
-  // driver refuses.
+  // bring_in() copies from GPU memory, take_out() copies to it; both work on any thread. They
+  // return false if the driver refuses.
   virtual bool bring_in(std::byte* to, const std::byte* device, std::int64_t bytes) const = 0;
   virtual bool take_out(std::byte* device, const std::byte* from, std::int64_t bytes) const = 0;
 };
 
-// look_for_devices(): determines from the node's devices whether this process may have device
-// memory, when the first call is planned.
+// Finds out from the node's device files whether this process may use GPU memory at all. It must be
+// called when the first call is planned.
 void look_for_devices();
 extern std::atomic<bool> device_memory_possible;
 inline bool devices_possible() {
   return device_memory_possible.load(std::memory_order_relaxed);
 }
 
-// Returns the driver of the device memory at this address; nullptr if the processor can access it.
+// Returns the driver for the GPU memory at this address; nullptr if the CPU can access the memory.
 const DeviceDriver* driver_of(const std::byte* at);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Determines which of a call's buffers are in device memory, and which data the collective reads
-// and writes.
+// Finds out which of a call's buffers lie in GPU memory, and which parts of them the collective
+// reads and writes.
 #include "runtime/call/device_memory.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-// Returns whether the result's datatypes may have gaps between elements. The contents of gaps must
-// be kept.
+// Returns whether the output's datatypes may have gaps between elements. The contents of gaps must
+// not change.
 bool has_holes(const Shape& shape) {
   return !shape.recv.plain || !std::all_of(shape.types.begin(), shape.types.end(),
                                            [](const Layout& one) { return one.plain; });
@@ -60,7 +60,7 @@ bool StagedBuffers::there() const {
 Call StagedBuffers::staged(Call call) const {
   if (send_.device) call.sendbuf = send_.origin();
   if (recv_.device) call.recvbuf = recv_.origin();
-  if (call.kind == Kind::bcast) call.sendbuf = call.recvbuf;  // a bcast has a single buffer
+  if (call.kind == Kind::bcast) call.sendbuf = call.recvbuf;  // MPI_Bcast has a single buffer
   return call;
 }
 

@@ -1,6 +1,6 @@
-// StagedBuffers: copies in host memory of buffers that lie in device memory, which the processor
-// can neither read nor write. The collective works on the copies; nothing else changes, so that
-// other ranks need not know. Calls that are left to the MPI library keep their buffers.
+// StagedBuffers holds copies in host memory of buffers that lie in GPU memory, where the CPU can
+// neither read nor write. The collective works on the copies. Other ranks are not affected. Calls
+// that Weft leaves to the MPI library keep the application's buffers.
 #pragma once
 
 #include <cstdint>
@@ -15,29 +15,30 @@ namespace weft {
 
 class StagedBuffers {
  public:
-  // Returns copies of the call's buffers in device memory; nullptr if the processor can access all
-  // buffers.
+  // Returns copies of those buffers of the call that lie in GPU memory; nullptr if the CPU can
+  // access all of its buffers.
   static std::unique_ptr<StagedBuffers> of(const Call& call, const Shape& shape);
 
-  bool there() const;  // returns whether memory for the copies was available
+  bool there() const;  // returns false if there was no memory for the copies
   // Returns the call with its buffers replaced by the copies.
   Call staged(Call call) const;
-  // Copies in the data that the collective reads, and gaps whose contents it must keep. Must
-  // precede the collective.
+  // Copies data from GPU memory: the input of the collective, and the gaps of the output, whose
+  // contents must not change. It must be called before the collective. Returns false if the driver
+  // refuses.
   bool bring_in() const;
-  // Copies out the data that the collective has written.
+  // Copies the output of the collective to GPU memory. Returns false if the driver refuses.
   bool take_out() const;
 
  private:
   struct Range {
-    std::int64_t begin, bytes;  // in bytes; `begin` counts from the buffer's origin
+    std::int64_t begin, bytes;  // in bytes; `begin` is the offset from the start of the buffer
   };
-  // A buffer of the call and its copy.
+  // A buffer of the call, and its copy in host memory.
   struct Copy {
-    const DeviceDriver* driver = nullptr;  // nullptr if the processor can access the buffer
+    const DeviceDriver* driver = nullptr;  // nullptr if the CPU can access the buffer
     std::byte* device = nullptr;
     std::vector<Range> runs;
-    std::int64_t first = 0;  // lowest offset of all runs
+    std::int64_t first = 0;  // lowest offset of all runs in bytes
     std::unique_ptr<std::byte[]> memory;
     bool is_read = false, is_written = false;
 

@@ -1,5 +1,6 @@
-// Checks a call's arguments by making the library's call on a one-rank communicator of Weft.
-// Operators are checked with no elements, once per thread and pair of operator and datatype.
+// Checks a call's arguments by passing them to the MPI library on a communicator that contains only
+// this rank. An operator is checked with zero elements, once per thread for each pair of operator
+// and datatype.
 #include "runtime/call/operator_check.h"
 
 #include <array>
@@ -12,10 +13,12 @@
 
 namespace weft {
 
-// Returns whether the library accepts the call. Without a one-rank communicator the result is true:
-// other ranks may have one, and would wait for this rank in Weft's collective.
+// Returns whether the MPI library accepts the call. If Weft has no communicator with only this
+// rank, it returns true: other ranks may have one, and would wait for this rank in Weft's
+// collective.
 bool library_accepts(const Call& call, bool blocking) {
-  static std::mutex one_at_a_time;  // collectives on one communicator must not be concurrent
+  // two threads must not call collectives on one communicator at the same time
+  static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   const MPI_Comm self = self_communicator();
   if (self == handles.comm_null) return true;

@@ -1,7 +1,8 @@
-// Asks the MPI library whether it accepts doubtful arguments: an operator for a datatype, or
-// overlapping buffers. Otherwise Weft would detect an error in the middle of the collective, on
-// some ranks only, and report it elsewhere than the library does. Passing the call to the library
-// without asking would separate this rank from the others if the library accepts it.
+// Asks the MPI library whether it accepts doubtful arguments: an operator with a datatype, or
+// overlapping buffers. If Weft did not ask, the error would appear in the middle of the collective,
+// on some ranks only, and in another call than the MPI library's error. If Weft left such calls to
+// the MPI library without asking, this rank would be in another collective than the others whenever
+// the MPI library accepts the arguments.
 #pragma once
 
 #include <mpi.h>
@@ -10,12 +11,12 @@
 
 namespace weft {
 
-// Returns whether the library accepts the call on a communicator of this rank alone. The call's
-// data may be moved.
+// Returns whether the MPI library accepts the call. It is made on a communicator that contains only
+// this rank, and may change the call's output buffer.
 bool library_accepts(const Call& call, bool blocking);
 
-// Returns whether the library accepts the operator for this type. If it does not, it has reported
-// the error itself.
+// Returns whether the MPI library accepts the operator for this datatype. If it does not, it has
+// already called the error handler.
 bool operator_fits(MPI_Op op, MPI_Datatype type);
 
 }  // namespace weft

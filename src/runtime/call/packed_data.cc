@@ -1,4 +1,4 @@
-// Determines which buffers of a call are packed, and counts their elements.
+// Finds out which buffers of a call must be packed, and how many elements they have.
 #include "runtime/call/packed_data.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// Returns whether all data of one side can be moved as bytes.
+// Returns whether all data in this buffer of the call can be moved as bytes.
 bool is_plain(const Shape& shape, Buffer buffer) {
   const auto runs = buffer_runs(shape, buffer);
   return std::all_of(runs.begin(), runs.end(),
@@ -22,7 +22,8 @@ Layout in_bytes(const Layout& layout) {
   return bytes;
 }
 
-// Describes blocks that follow each other in packed bytes.
+// Sets blocks that have different counts to their place and size in packed data, where they follow
+// each other without gaps.
 void describe_in_bytes(const Shape& shape, Unit unit, std::vector<Block>& blocks) {
   std::int64_t offset = 0;
   for (Block& block : blocks) {
@@ -92,7 +93,7 @@ PackedData::PackedData(const Call& call, const Shape& shape, MPI_Comm comm)
 Call PackedData::on_bytes(Call call) const {
   if (send_.length > 0) call.sendbuf = send_.bytes.data();
   if (recv_.length > 0) call.recvbuf = recv_.bytes.data();
-  if (call.kind == Kind::bcast) call.sendbuf = call.recvbuf;  // a bcast has a single buffer
+  if (call.kind == Kind::bcast) call.sendbuf = call.recvbuf;  // MPI_Bcast has a single buffer
   return call;
 }
 

@@ -1,5 +1,5 @@
-// Reads the arguments of each collective on each rank (MPI-4.1, chapter 6), and the layouts of
-// datatypes.
+// Reads the arguments of each kind of collective on each rank (MPI-4.1, chapter 6), and the layouts
+// of datatypes.
 #include "runtime/call/shape.h"
 
 #include <array>
@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-// Cache of layouts of predefined types, which never change. The library is queried once per thread
-// and type.
+// Caches the layouts of predefined datatypes, which never change, so that the MPI library is asked
+// only once per thread and type.
 struct KnownType {
   MPI_Datatype type;
   Layout layout;
@@ -21,7 +21,8 @@ struct KnownType {
 thread_local std::array<KnownType, 4> known_types{};
 thread_local unsigned next_known = 0;
 
-// A size in bytes beyond an int. It stands for all such sizes, which Weft does not handle.
+// A size in bytes that does not fit into an int. It stands for all such sizes, which Weft does not
+// handle.
 constexpr std::int64_t kBeyondInt = std::int64_t{INT32_MAX} + 1;
 
 Layout ask_layout(MPI_Datatype type) {
@@ -52,10 +53,11 @@ Layout layout_of(MPI_Datatype type, std::int64_t count) {
   return layout;
 }
 
-// The send or receive side of a call on this rank. A side that is not significant has no blocks.
+// Describes the send or receive arguments of a call on this rank. If they are not significant,
+// there are no blocks.
 struct Side {
   bool significant = false;
-  int blocks = 1;  // number of counts in an array; 1 if there is a single count
+  int blocks = 1;  // length of the array of counts; 1 if there is a single count
 };
 
 struct Sides {
@@ -68,8 +70,8 @@ int length(const std::vector<int>& neighbors) {
   return static_cast<int>(neighbors.size());
 }
 
-// Returns whether send and receive buffer are equal. MPI forbids that; libraries that accept it
-// treat it as MPI_IN_PLACE, and so does Weft. Other ranks need not know.
+// Returns whether the send and receive buffers are the same. MPI forbids that. MPI libraries that
+// accept it treat it as MPI_IN_PLACE, and so does Weft. Other ranks are not affected.
 bool has_one_buffer(const Call& call, bool root) {
   const bool has_result = root || call.kind != Kind::reduce;
   return reduces(call.kind) && has_result && call.sendbuf == call.recvbuf;
@@ -99,7 +101,8 @@ Sides sides_of(const Call& call, const Communicator& c) {
     case Kind::neighbor_alltoall:
     case Kind::neighbor_alltoallv:
     case Kind::neighbor_alltoallw:
-      // If the topology is unknown, the lengths are set to 0, and the library carries the call out.
+      // If the neighbours are unknown, the lengths are set to 0, and the MPI library carries the
+      // call out.
       if (!c.neighbors) return {in_place, {true, 0}, {true, 0}};
       return {in_place,
               {true, length(c.neighbors->destinations)},
@@ -120,7 +123,8 @@ bool side_looks_right(const Side& side, const Numbers& counts, MPI_Datatype type
   return types || type != handles.datatype_null;
 }
 
-// Restricts a buffer with many blocks to this rank's own block.
+// Changes the arguments of a buffer with a block for each rank, so that they describe only this
+// rank's own block.
 void leave_own(int rank, const Side& side, const void*& buffer, Numbers& counts,
                Numbers& displacements, MPI_Datatype type, const MPI_Datatype*& types) {
   if (!side.significant || side.blocks == 1) return;
@@ -131,7 +135,7 @@ void leave_own(int rank, const Side& side, const void*& buffer, Numbers& counts,
   if (types) types += rank;
 }
 
-// Returns the address of this rank's own block, after leave_own().
+// Returns the address of this rank's own block. leave_own() must have been called before.
 const char* place_of_own(const void* buffer, const Numbers& displacements, MPI_Datatype type,
                          const MPI_Datatype* types) {
   const std::int64_t unit = types ? 1 : layout_of(type, 0).extent;
@@ -146,8 +150,8 @@ bool may_be_in_place(const Call& call, const Communicator& communicator) {
   return !of_the_root || communicator.rank == call.root;
 }
 
-// Returns the blocks of a side with different counts. If their types differ as well, their layouts
-// are added to `types`.
+// Returns the blocks of a buffer with an array of counts. If the blocks also have different
+// datatypes, adds the layouts of these to `types`.
 std::vector<Block> blocks_of(int count, const Numbers& counts, const Numbers& displacements,
                              Unit unit, const Layout& layout, const MPI_Datatype* datatypes,
                              std::vector<Layout>& types) {
@@ -164,7 +168,7 @@ std::vector<Block> blocks_of(int count, const Numbers& counts, const Numbers& di
   return blocks;
 }
 
-// Sets the offsets of the blocks of a reduce_scatter, which are contiguous.
+// Sets the offsets of the blocks of a reduce_scatter, which follow each other without gaps.
 void follow_each_other(std::vector<Block>& blocks, std::int64_t extent) {
   std::int64_t offset = 0;
   for (Block& block : blocks) {

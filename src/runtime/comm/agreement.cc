@@ -1,5 +1,5 @@
-// Makes ranks agree on facts. They compare fingerprints of their facts, and send the facts
-// themselves only if the fingerprints differ.
+// Compares settings between ranks. The ranks compare hashes of their settings first, and send the
+// settings themselves only if the hashes differ.
 #include "runtime/comm/agreement.h"
 
 #include <sched.h>
@@ -18,11 +18,11 @@
 namespace weft {
 namespace {
 
-// The layout of the first exchange, of which each word is reduced by maximum. It must never change,
-// because different versions of Weft detect each other by it. kSame and kSameToo are the
-// fingerprint and its complement: both maxima equal the own values on all ranks only if all
-// fingerprints are equal. kLength is the length of the facts as text. The others are flags that
-// some rank has set.
+// The words of the first exchange between the ranks; the result of each word is its maximum over
+// all ranks. Their layout must never change, because different versions of Weft recognise each
+// other by it. kSame and kSameToo are the hash of the settings and its bitwise complement: all
+// hashes are equal exactly if both maxima equal the own words on all ranks. kLength is the length
+// of the settings as text. The others are flags; the maximum tells whether some rank has set them.
 enum Word : std::uint8_t { kSame, kSameToo, kLength, kKeep, kRaise, kLacking, kWords };
 using Words = std::array<std::int64_t, kWords>;
 
@@ -35,7 +35,8 @@ bool all_alike(const Words& greatest) {
   return greatest[kSame] == ~greatest[kSameToo];
 }
 
-// Reports that ranks wait, because a rank started without Weft never arrives.
+// Tells the user that this rank waits in MPI_Init. A rank that was started without Weft never joins
+// the exchange.
 void say_who_waits(int rank) {
   if (rank <= 1)
     say("rank " + std::to_string(rank) +
@@ -44,8 +45,8 @@ void say_who_waits(int rank) {
         "run', or none");
 }
 
-// Completes the request. Meanwhile it progresses operations under way, since another rank may have
-// to complete one of them before it can join this agreement.
+// Waits for the request. Meanwhile it advances Weft's collectives, since another rank may have to
+// complete one of them before it makes the same call.
 void complete(MPI_Request* request, MPI_Comm comm) {
   constexpr std::int64_t kLong_ns = 10'000'000'000;
   const std::int64_t began = now_ns();
@@ -73,8 +74,8 @@ Words greatest(MPI_Comm comm, const Words& own) {
   return all;
 }
 
-// Returns the facts of all ranks, indexed by rank, on the first rank; an empty vector on the
-// others.
+// Gathers the settings of all ranks on rank 0, and returns them there by rank. Returns an empty
+// vector on the other ranks.
 std::vector<Facts> collected(MPI_Comm comm, const Facts& own, std::int64_t most_bytes) {
   int rank = 0, ranks = 1;
   library_calls.Comm_rank(comm, &rank);
@@ -98,10 +99,11 @@ std::string words_for(MPI_Comm comm, const Facts& facts, const Words& said) {
   return all.empty() ? "" : differences(all);
 }
 
-constexpr const char* kRefusal = "refusal";  // name of the only fact of a rank that refuses its
-                                             // options
+// A rank that refuses its options sends only a single fact with this name, whose value is the
+// reason.
+constexpr const char* kRefusal = "refusal";
 
-// Returns the reason why a job whose ranks have different facts must end.
+// Returns why a job whose ranks have different settings must end; "" if the settings agree.
 std::string why_it_ends(const std::vector<Facts>& of_ranks) {
   for (std::size_t rank = 0; rank < of_ranks.size(); ++rank)
     for (const Fact& fact : of_ranks[rank])
@@ -113,10 +115,11 @@ std::string why_it_ends(const std::vector<Facts>& of_ranks) {
          differing + "; give all ranks the same";
 }
 
-// Finalises MPI before exit, so that no launcher takes the end for a crash.
+// Prints the reason, finalises MPI and exits. Without finalising, launchers would take the exit for
+// a crash.
 [[noreturn]] void end_job(const std::string& why) {
   if (!why.empty()) say(why);
-  greatest(handles.comm_world, {});  // no rank ends before the reason has been printed
+  greatest(handles.comm_world, {});  // lets no rank end before the reason has been printed
   end_together(next_calls.Finalize, 2);
 }
 

@@ -1,5 +1,5 @@
-// Attributes: objects that other parts of Weft attach to a communicator, like the attributes that
-// MPI programs cache. They are destroyed with the communicator.
+// Attributes holds objects that other parts of Weft attach to a communicator, like the attributes
+// that MPI programs cache on communicators. They are destroyed with the communicator.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace weft {
 
 class Attributes {
  public:
-  // Returns the attribute of this type; nullptr if there is none.
+  // Returns the attached object of this type; nullptr if there is none.
   template <class Kept>
   Kept* find() const {
     const std::lock_guard lock(mutex_);

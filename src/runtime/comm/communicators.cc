@@ -19,13 +19,14 @@ namespace {
 
 std::atomic<int> next_number{0};
 
-// The fixed memory per communicator, however many ranks it has (docs/inside/scale.md). In addition
-// there are its entry in the registry, a piece of mapped memory and, once used, schedules. Its call
-// classes take the rest of 1,832 bytes (runtime/adaptive/call_classes.cc).
+// This is the fixed size of Weft's data per communicator, which does not depend on the number of
+// ranks (docs/inside/scale.md). Further memory is needed for the entry in the registry, a piece of
+// mapped memory and, once the communicator is used, schedules and call classes. The limit for all
+// fixed parts together is 1,832 bytes (runtime/adaptive/call_classes.cc).
 static_assert(sizeof(Communicator) + sizeof(NodeMemory) + sizeof(NodeSharedMemory) <= 1680);
 
-// Returns whether all ranks belong to this job. Spawned or connected processes may run without
-// Weft.
+// Returns whether all ranks of the communicator belong to this job. Spawned or connected processes
+// may run without Weft.
 bool of_this_job_alone(MPI_Comm user) {
   MPI_Group group, job, others;
   int strangers = 1;
@@ -37,7 +38,7 @@ bool of_this_job_alone(MPI_Comm user) {
   return strangers == 0;
 }
 
-// Returns a new worker; an error if the system refuses its thread.
+// Starts a worker thread and returns it; returns an error if the system refuses the thread.
 Result<std::unique_ptr<Worker>> start_worker(Observer& observer, int core) {
   static std::atomic<int> workers{0};
   auto worker = std::make_unique<Worker>(observer, workers.fetch_add(1), core);
@@ -46,7 +47,8 @@ Result<std::unique_ptr<Worker>> start_worker(Observer& observer, int core) {
   return worker;
 }
 
-// Reports a missing worker once, on a single rank. speaks: whether this rank reports.
+// Prints why there is no worker thread, only once per process. effect: what Weft does without it.
+// speaks: whether this rank prints.
 void say_why_no_worker(const Error& why, const std::string& effect, bool speaks) {
   static std::atomic<bool> said{false};
   if (!said.exchange(true) && speaks)
@@ -95,16 +97,16 @@ void Communicator::share_memory(const std::vector<int>& world_ranks) {
 
 namespace {
 
-// The most workers that engine auto starts, each of which is a thread. Further communicators may
-// get a worker if algorithms use leaders.
+// The largest number of worker threads that engine auto starts for its trials. Further
+// communicators get a worker only if an algorithm uses leaders.
 constexpr int kMostTried = kMostThatTry + 1;
 std::atomic<int> tried_workers{0};
 
 }  // namespace
 
-// Notes that a schedule uses more of the node buffers than a page per rank besides the ranks' cache
-// lines for signals. These may stay allocated when the memory is reused; further pages are then
-// released.
+// Notes that a schedule uses more of the shared memory than one page per rank besides the ranks'
+// cache lines. When another communicator reuses the memory, pages beyond that are returned to the
+// system.
 void Communicator::note_use(const Schedule& schedule) {
   if (node_shared_memory_ &&
       schedule.node_bytes > node_shared_memory_->node_buffers().ranks() * kPageBytes)
@@ -128,8 +130,9 @@ Communicator::~Communicator() {
   if (node_shared_memory_ && !usable_.load()) node_shared_memory_->lose();
   if (internal == user) return;
   if (worker && wants_worker_) tried_workers.fetch_sub(1);
-  worker.reset();  // the worker is destroyed first, because it may be inside a collective on the
-                   // internal communicator
+  // The worker must be destroyed first, because it may be inside a collective on the internal
+  // communicator.
+  worker.reset();
   give_up(std::move(internal_), freed.load() && !is_retained_.load(), usable_.load());
 }
 
@@ -145,7 +148,8 @@ std::shared_ptr<Leaders> make_leaders(MPI_Comm comm, const std::vector<int>& mem
           }};
 }
 
-// The object is never destroyed, since threads may use it while the process exits.
+// Returns the only object of this process. It is never destroyed, since threads may use it while
+// the process exits.
 Communicators& Communicators::own() {
   static auto* const all = new Communicators;
   return *all;
@@ -243,8 +247,9 @@ bool Communicators::world_has_worker() {
   return world && (world->worker || world->wants_worker());
 }
 
-// If a worker may still be inside a collective on an internal communicator, none is freed: that
-// collective could match the one by which the ranks agree here.
+// Drops the data on all communicators. If a worker thread may still be inside a collective on an
+// internal communicator, none is freed: the exchange in which the ranks agree on freeing could
+// match that collective.
 void Communicators::free_all() {
   const bool has_worker = world_has_worker();
   std::shared_ptr<Communicator> world = remove(handles.comm_world);

@@ -1,5 +1,5 @@
-// Communicators: Weft's data on the application's communicators. Each has an internal communicator
-// (runtime/comm/internal_communicators.h), since Weft's messages must not match the application's.
+// Holds Weft's data on the application's communicators. Each has an internal communicator
+// (runtime/comm/internal_communicators.h), so that Weft's messages never match the application's.
 // It is made only in calls that are collective and may block anyway, never in non-blocking ones
 // (MPI_I*).
 #pragma once
@@ -29,18 +29,21 @@ namespace weft {
 
 class Runtime;
 
-// Makes the communicators of the nodes' leaders, ranks with equal node ranks. Collective over
-// `comm`, an internal communicator with these members. Returns nullptr on all ranks if the nodes
-// have different numbers of ranks, or if the library has no communicator left.
+// Makes the communicators of the leaders: one communicator for each node rank, with the ranks that
+// have this number on their node. It is collective over `comm`, an internal communicator with these
+// members. Returns nullptr on all ranks if the nodes have different numbers of ranks, or if the MPI
+// library has no communicator left.
 std::shared_ptr<Leaders> make_leaders(MPI_Comm comm, const std::vector<int>& members, int rank,
                                       const Nodes& nodes);
 
-// Weft's data on a communicator of the application. The registry and all operations under way share
-// the object: MPI_Comm_free with a pending collective takes effect when that has completed.
+// Weft's data on a communicator of the application. The registry of communicators and all active
+// collectives share this object, because MPI_Comm_free takes effect only when the pending
+// collectives are complete.
 class Communicator : public std::enable_shared_from_this<Communicator> {
  public:
-  // If `internal` is `user` itself, Weft has no internal communicator. Then only the library's own
-  // non-blocking calls use this object.
+  // user: the application's communicator. internal: Weft's own communicator for it. If both are
+  // equal, Weft has no internal communicator, and this object serves only the MPI library's own
+  // non-blocking calls.
   Communicator(MPI_Comm user, InternalCommunicator internal, int rank, int size);
   ~Communicator();
   Communicator(const Communicator&) = delete;
@@ -48,55 +51,61 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   const MPI_Comm user;
   const MPI_Comm internal;
-  const bool has_own;  // the internal communicator is not shared, as whole collectives of the
-                       // library require
-  // True once the application has freed `user`. If no request was ever made, no rank has an
-  // operation under way then, and all ranks free the internal communicator in that call.
+  // True if no other communicator of the application uses the same internal communicator.
+  // Collectives of the MPI library itself may be called only on such a communicator.
+  const bool has_own;
+  // True once the application has freed `user`. If no request was ever made on it, no rank can then
+  // have an active collective on it, and all ranks free the internal communicator in MPI_Comm_free.
   std::atomic<bool> freed{false};
-  Processor processor = Processor::other;  // kind of processor, if some of the communicator's ranks
-                                           // share memory
-  const Tags tags;                         // tags to use on the internal communicator
-  const Route route;                       // route for messages on the internal communicator
+  // The processor type, if all ranks have the same one and some share memory.
+  Processor processor = Processor::other;
+  const Tags tags;  // the tags to use on the internal communicator
+  const Route route;  // the communicator and ranks for Weft's messages
   const int rank;
   const int size;
-  const int number;  // number among this rank's communicators; 0 for MPI_COMM_WORLD
-  std::atomic<std::uint32_t> initialised{0};  // number of persistent collectives so far, each of
-                                              // which has its own tag
-  // Returns whether a tag is left for a persistent collective; otherwise an earlier request with
-  // the next tag may still exist. The result is equal on all ranks.
+  // A number that this rank gives to each communicator; 0 for MPI_COMM_WORLD.
+  const int number;
+  // The number of persistent collectives so far. Each has a tag of its own.
+  std::atomic<std::uint32_t> initialised{0};
+  // Returns whether there is an unused tag for another persistent collective. The result is equal
+  // on all ranks.
   bool has_tag_left() const { return initialised.load() < tags.each; }
-  // Returns the sorted ranks in MPI_COMM_WORLD of an internal communicator that is not shared.
+  // Returns the ranks in MPI_COMM_WORLD of an internal communicator that is not shared, sorted.
   const std::vector<int>& members() const { return internal_.members; }
-  // Determines which ranks share memory, and sets that memory up. Collective over the communicator;
-  // is called once. world_ranks: the communicator's ranks in MPI_COMM_WORLD.
+  // Finds out which ranks share a node, and sets up their shared memory. It is collective over the
+  // communicator, and must be called only once. world_ranks: the communicator's ranks in
+  // MPI_COMM_WORLD.
   void share_memory(const std::vector<int>& world_ranks);
 
-  // Starts a worker for engine auto if there is none and the limit allows. Only the thread that
-  // begins the communicator's calls may call it. wants_worker() is equal on all ranks, but the
-  // system may refuse the worker's thread on some ranks.
+  // Starts a worker thread for engine auto, unless there is one already or the limit is reached.
+  // Only the thread that starts the communicator's collectives may call it. wants_worker() is equal
+  // on all ranks; but the system may refuse the thread on some of them.
   void want_worker(Observer& observer);
   bool wants_worker() const { return wants_worker_; }
 
-  // Notes on all ranks that a request was made for a collective on this communicator. Operations
-  // may outlive the communicator.
+  // Must be called on all ranks when a request for a collective on this communicator is made. Such
+  // a collective may still be active when the communicator is freed.
   void retain_for_request() { is_retained_.store(true, std::memory_order_relaxed); }
 
   Hints hints;
-  std::optional<Neighbors> neighbors;  // nullopt: neighborhood collectives are passed to the
-                                       // library
-  // Notes that an operation has failed, so that its messages may arrive later.
+  // The neighbours in the communicator's topology; nullopt if neighbourhood collectives go to the
+  // MPI library.
+  std::optional<Neighbors> neighbors;
+  // Must be called if a collective has failed. Its messages may still arrive later, so its tags
+  // must not be reused.
   void has_failed() { usable_.store(false, std::memory_order_relaxed); }
 
-  // Returns the number of the next collective, which determines its tag. All ranks take a number
-  // for each collective, even if they have nothing to send. Only one thread at a time may start
-  // collectives on a communicator.
+  // Returns the number of the next collective, which determines its tag. Every rank must take a
+  // number for each collective, even if it sends nothing. Two threads must not start collectives on
+  // one communicator at the same time.
   std::uint32_t next_in_sequence() {
     const std::uint32_t number = sequence_.load(std::memory_order_relaxed);
     sequence_.store(number + 1, std::memory_order_relaxed);
     return number;
   }
 
-  // Returns a schedule for this shape, from the cache or by `build`.
+  // Returns a schedule for this shape and algorithm, from the cache if possible. build(): makes the
+  // schedule.
   template <class Build>
   std::shared_ptr<const Schedule> schedule(const Shape& shape, const void* algorithm, Build build) {
     const std::lock_guard lock(mutex_);
@@ -107,18 +116,21 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     });
   }
 
-  std::unique_ptr<Worker> worker;          // set for engine tcc, and after want_worker()
-  std::shared_ptr<const Nodes> nodes;      // nullptr if no ranks share memory
-  std::shared_ptr<const Domains> domains;  // NUMA domains of a single node; nullptr if it has only
-                                           // one
-  std::unique_ptr<NodeMemory> memory;  // memory of this rank's node; nullptr if this rank shares
-                                       // none
-  SegmentAllocator room;  // segment for persistent requests; empty if this rank shares no memory
-  std::shared_ptr<Leaders> leaders;  // set if an algorithm uses leaders; else nullptr
+  std::unique_ptr<Worker> worker;  // set for engine tcc, and after want_worker()
+  // the node of each rank; nullptr if no two ranks share a node
+  std::shared_ptr<const Nodes> nodes;
+  // The NUMA domain of each rank, if all ranks are on a single node; nullptr if all are in one
+  // domain.
+  std::shared_ptr<const Domains> domains;
+  // The memory that this rank shares with others on its node; nullptr if there is none.
+  std::unique_ptr<NodeMemory> memory;
+  // Space in shared memory for persistent requests; empty if this rank shares no memory.
+  SegmentAllocator room;
+  std::shared_ptr<Leaders> leaders;  // nullptr unless an algorithm uses leaders
   Attributes attributes;
   bool on_one_node() const { return nodes && nodes->count() == 1; }
-  // Notes how much of the communicator's shared memory a schedule uses. Must be called before the
-  // schedule is carried out there.
+  // Notes how much of the shared memory a schedule uses. It must be called before the schedule is
+  // carried out for the first time.
   void note_use(const Schedule& schedule);
 
  private:
@@ -127,13 +139,14 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   bool wants_worker_ = false;
   InternalCommunicator internal_;
   NodeSharedMemory* node_shared_memory_ =
-      nullptr;        // owner of `memory`, reused by communicators of the same ranks
+      nullptr;  // The owner of `memory`, which later communicators of the same ranks reuse.
   std::mutex mutex_;  // guards schedules_
   ScheduleCache schedules_;
 };
 
-// The communicator on which Weft calls whole collectives of the library: the internal communicator
-// or, if that is shared, one made for this purpose. Creation and destruction are collective.
+// A communicator on which Weft may call whole collectives of the MPI library. This is the internal
+// communicator or, if other communicators share that one, a new communicator. The constructor and
+// the destructor are collective.
 class OwnCommunicator {
  public:
   explicit OwnCommunicator(Communicator& of);
@@ -141,7 +154,7 @@ class OwnCommunicator {
   OwnCommunicator(const OwnCommunicator&) = delete;
   OwnCommunicator& operator=(const OwnCommunicator&) = delete;
 
-  bool there() const;  // returns whether the library could make a communicator
+  bool there() const;  // returns false if the MPI library could not make a communicator
   MPI_Comm get() const { return of_->has_own ? of_->internal : made_; }
 
  private:
@@ -149,57 +162,61 @@ class OwnCommunicator {
   MPI_Comm made_;
 };
 
-// The number of communicators besides MPI_COMM_WORLD on which engine auto may try whole collectives
-// of the library. These are the first ones that the application makes.
+// The number of communicators, besides MPI_COMM_WORLD, on which engine auto may try the MPI
+// library's blocking collectives on worker threads. These are the first ones that the application
+// makes.
 inline constexpr int kMostThatTry = 15;
 
 class Communicators {
  public:
-  // Returns the object of this process.
+  // Returns the only object of this process.
   static Communicators& own();
 
-  // Returns whether Weft may make an internal communicator. It may not for intercommunicators, for
-  // a single rank, with processes of other jobs, or for communicators of sessions. The result is
-  // equal on all ranks of `user`.
+  // Returns whether Weft may make an internal communicator for `user`. It may not for
+  // intercommunicators, for a single rank, for communicators with processes of other jobs, and for
+  // those of MPI sessions. The result is equal on all ranks of `user`.
   static bool may_have_internal(MPI_Comm user);
 
-  // The requirements for a new communicator. most_own: the internal communicator is unshared if
-  // fewer unshared ones than this exist. leaders, worker_for: leaders or a worker are wanted, which
-  // need an unshared one. worker_core: -1 if the observer places the worker's thread.
+  // What a new communicator needs. most_own: it gets an unshared internal communicator if fewer
+  // than this number exist. leaders: whether it needs leaders, which require an unshared one.
+  // worker_for: the observer of its worker thread, which also requires an unshared one; nullptr if
+  // it needs no worker. worker_core: the core of the worker; -1 if the observer chooses it.
   struct Wanted {
     int most_own = 0;
     bool leaders = false;
     Observer* worker_for = nullptr;
     int worker_core = -1;
   };
-  // Collective over `user`: makes the internal communicator. If that is impossible
-  // (may_have_internal() is false, no communicator is left, or some rank cannot start a required
-  // worker), the communicator's calls are passed to the library.
+  // Makes the internal communicator for `user`; collective over `user`. All collectives on `user`
+  // go to the MPI library if that is impossible: if may_have_internal() is false, if no
+  // communicator is left, or if some rank cannot start a required worker.
   void add(MPI_Comm user, const Hints& hints, const Wanted& wanted);
-  // Returns whether this communicator has no internal communicator because all were in use.
+  // Returns whether `user` has no internal communicator because all were in use.
   bool is_crowded_out(MPI_Comm user);
-  // Returns Weft's data on the communicator; nullptr if its calls are passed to the library. The
-  // result is valid until remove(), which no thread may call during a collective of its own.
+  // Returns Weft's data on the communicator; nullptr if its collectives go to the MPI library. The
+  // result is valid until remove(). No thread may call remove() while another one is in a
+  // collective on this communicator.
   Communicator* find(MPI_Comm user);
   std::shared_ptr<Communicator> remove(MPI_Comm user);
-  // Registers a communicator again that was removed but not freed.
+  // Registers a communicator again after remove(), because it was not freed.
   void put_back(std::shared_ptr<Communicator> removed);
 
   std::vector<std::shared_ptr<Communicator>> all();
 
-  // Returns whether MPI_COMM_WORLD has a worker (engine tcc, or wanted by engine auto). The worker
-  // may still be inside a collective, so that no other may begin. The result is equal on all ranks.
+  // Returns whether MPI_COMM_WORLD has a worker thread (for engine tcc, or for engine auto). It may
+  // still be inside a collective on this communicator, so that no other collective may begin there.
+  // The result is equal on all ranks.
   bool world_has_worker();
-  // Collective over all ranks, in MPI_Finalize: forgets all communicators, and frees their internal
-  // ones if all ranks have finished with them.
+  // Drops the data on all communicators, and frees their internal communicators if all ranks have
+  // finished with them. It is collective over all ranks, in MPI_Finalize.
   void free_all();
 
-  // Returns the registered object for `comm`, or a new one that is not registered; nullptr if none
-  // can be made. Collective over `comm`.
+  // Returns Weft's data on `comm`. If there are none, makes an object that is not registered;
+  // returns nullptr if that is impossible. It is collective over `comm`.
   std::shared_ptr<Communicator> find_or_make(MPI_Comm comm);
 
  private:
-  // The last communicator that this thread looked up.
+  // The communicator that this thread has looked up last.
   struct Found {
     std::uint64_t epoch = 0;
     MPI_Comm user{};
@@ -211,11 +228,12 @@ class Communicators {
   std::unordered_set<MPI_Comm> crowded_out_;
 };
 
-// Registers a new communicator of the application. Collective over `comm`.
+// Registers a new communicator of the application, and makes its internal communicator. It is
+// collective over `comm`. hints: the user's settings from info keys.
 void add_communicator(Runtime& runtime, MPI_Comm comm, const Hints& hints);
 
-// Returns the engine for the communicator's collectives: by its hints or, without any, by the job's
-// options.
+// Returns the engine for the communicator's collectives. The communicator's info keys take
+// precedence over the job's options.
 Engine engine_for(const Runtime& runtime, const Communicator& communicator);
 
 }  // namespace weft

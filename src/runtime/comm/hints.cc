@@ -1,4 +1,4 @@
-// Reads info keys into Hints; wrong values are reported and ignored.
+// Reads info keys into Hints. Wrong values are reported and ignored.
 #include "runtime/comm/hints.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ void ignored(const char* key, const std::string& why) {
   say(std::string("communicator hint ") + key + ": " + why + "; the hint is ignored");
 }
 
-// Returns the parsed value of `key`; nullopt if it is missing or wrong.
+// Returns the parsed value of info key `key`; nullopt if the key is not set or its value is wrong.
 template <class Value>
 std::optional<Value> parsed(MPI_Info info, const char* key,
                             Result<Value> (*parse)(std::string_view)) {
@@ -38,7 +38,7 @@ std::optional<Value> parsed(MPI_Info info, const char* key,
   return std::nullopt;
 }
 
-// Parses and stores a pair KIND=NAME.
+// Stores the algorithm of one pair KIND=NAME in the hints. A wrong pair is reported and ignored.
 void set_algorithm(std::string_view pair, Hints& hints) {
   const auto equals = pair.find('=');
   for (int i = 0; i < kKinds; ++i) {
@@ -72,8 +72,8 @@ Hints hints_of_this_rank(MPI_Info info) {
   return hints;
 }
 
-// Returns the hints that decide which messages ranks exchange, as facts to compare: all ranks must
-// have the same.
+// Returns those hints that determine which messages the ranks exchange, and on which the ranks must
+// therefore agree.
 Facts wire_facts(const Hints& hints) {
   const auto none = [](const char* key) { return Fact{key, "not given", ""}; };
   Facts facts = {hints.engine ? engine_fact(kEngineHint.key, *hints.engine) : none(kEngineHint.key),

@@ -1,5 +1,5 @@
-// Hints: the application's settings for a communicator, given by info keys (MPI_Comm_set_info,
-// MPI_Comm_dup_with_info). They take precedence over the program's options.
+// Hints holds the application's settings for one communicator. They are given by info keys
+// (MPI_Comm_set_info, MPI_Comm_dup_with_info) and take precedence over the job's options.
 #pragma once
 
 #include <mpi.h>
@@ -13,17 +13,18 @@
 namespace weft {
 
 struct Hints {
-  std::optional<Engine> engine;                 // info key weft_engine
-  std::array<std::string, kKinds> algorithm{};  // info key weft_algorithm; empty without a hint
-  std::optional<PlacementPolicy> placement;  // info key weft_placement; for threads that serve only
-                                             // this communicator
+  std::optional<Engine> engine;  // info key weft_engine
+  // info key weft_algorithm, by kind; empty if not set
+  std::array<std::string, kKinds> algorithm{};
+  // Info key weft_placement: the placement of threads that serve only this communicator.
+  std::optional<PlacementPolicy> placement;
 
   bool any() const;
-  const std::string* algorithm_for(Kind kind) const;  // returns nullptr without a hint
+  const std::string* algorithm_for(Kind kind) const;  // returns nullptr if the key is not set
 };
 
-// Reads the hints; a wrong value is reported and ignored. Collective over `comm`: if its ranks give
-// different hints, one of them reports it, and all are ignored.
+// Reads the hints. A wrong value is reported and ignored. It is collective over `comm`: if ranks
+// give different values, one of them reports that, and all hints are ignored.
 Hints read_hints(MPI_Info info, MPI_Comm comm);
 
 }  // namespace weft

@@ -1,7 +1,7 @@
 // Makes, shares and frees internal communicators. They are made in calls that are collective
-// anyway. Each rank gives up a tag range on its own. An unshared communicator is freed in such a
-// call when all ranks have finished with it, or in the application's MPI_Comm_free if nothing can
-// be under way.
+// anyway. A range of tags on the shared communicator can be given up by each rank alone. An
+// unshared communicator is freed in one of two places: in such a collective call, if all ranks have
+// finished with it, or in the application's MPI_Comm_free, if no collective can be active.
 #include "runtime/comm/internal_communicators.h"
 
 #include <algorithm>
@@ -24,14 +24,15 @@ void free_now(MPI_Comm comm) {
   own_alive.fetch_sub(1);
 }
 
-// The unshared internal communicators of certain ranks with which this rank has finished, by
-// number.
+// The unshared internal communicators with certain members that this rank no longer uses, by
+// number. They wait until all members have finished with them.
 struct Spares {
   std::map<std::int64_t, MPI_Comm> by_number;
-  std::int64_t next = 0;  // number of the communicator to propose first; equal on all its ranks
+  std::int64_t next = 0;  // the number to begin with when the ranks look for one to free
 };
 
-// The object is never destroyed, since operations may end while the process exits.
+// Holds the unused communicators of all groups of ranks. It is never destroyed, since collectives
+// may end while the process exits.
 struct AllSpares {
   std::mutex mutex;  // guards the members below
   std::map<std::vector<int>, Spares> of;
@@ -48,11 +49,11 @@ void put_by(InternalCommunicator internal) {
 
 struct Spare {
   MPI_Comm comm{};
-  std::int64_t number = 0;  // number of the spare communicator; 0 if there is none
+  std::int64_t number = 0;  // number of the communicator; 0 if there is none
 };
 
-// Removes the communicator that this rank proposes to free, so that no other thread proposes it
-// meanwhile.
+// Takes one unused communicator with these members, which this rank proposes to free, out of the
+// table. Thus no other thread can propose it, too.
 Spare take_spare(const std::vector<int>& members) {
   const std::lock_guard lock(spares().mutex);
   const auto found = spares().of.find(members);
@@ -65,9 +66,10 @@ Spare take_spare(const std::vector<int>& members) {
   return taken;
 }
 
-// Frees the proposed communicator if all members have proposed the same. least, greatest: the
-// extremes of the proposed numbers. If these differ, the members propose the greatest next time, or
-// begin again if some have none.
+// Frees the proposed communicator if all members have proposed the same one. least, greatest: the
+// smallest and largest number that a member has proposed. If they differ, the communicator is put
+// back, and all members propose the largest next time. If some member has proposed none, they begin
+// with the smallest next time.
 void settle_spare(const std::vector<int>& members, const Spare& spare, std::int64_t least,
                   std::int64_t greatest) {
   const bool agreed = least == greatest;
@@ -88,8 +90,8 @@ int spares_here() {
   return static_cast<int>(count);
 }
 
-// Frees spare communicators in an order that is equal on all ranks, whichever of them a rank
-// belongs to.
+// Frees all unused communicators. The order is equal on all ranks, although ranks belong to
+// different ones.
 void free_spares() {
   const std::lock_guard lock(spares().mutex);
   for (const auto& [members, theirs] : spares().of)
@@ -102,23 +104,25 @@ std::int64_t new_number(int world_rank) {
   return (made.fetch_add(1) + 1) << 32 | world_rank;
 }
 
-// The shared communicator and its tag ranges. The object is never destroyed, since operations may
-// end while the process exits.
+// The shared internal communicator and its ranges of tags. It is never destroyed, since collectives
+// may end while the process exits.
 struct Common {
   explicit Common(const TagsOfAll& tags) : tags(tags), tag_ranges(tags.tag_ranges) {}
 
   MPI_Comm comm = handles.comm_null;
   const TagsOfAll tags;
-  bool is_the_worlds = false;  // MPI_COMM_WORLD uses the communicator by tags outside the ranges
-  std::mutex mutex;            // guards the members below
+  // True once MPI_COMM_WORLD uses this communicator, with tags outside of all ranges.
+  bool is_the_worlds = false;
+  std::mutex mutex;  // guards the members below
   TagRanges tag_ranges;
-  bool one_is_chosen = false;  // a thread of this process is agreeing with other ranks on a tag
-                               // range
+  // True while a thread of this process is agreeing with other ranks on a range of tags.
+  bool one_is_chosen = false;
 };
 Common* the_common = nullptr;
 
-// Allows one thread at a time to agree with other ranks on a tag range, since two could choose the
-// same one. The other thread's communicator gets none, on all its ranks.
+// Lets only one thread at a time agree with other ranks on a range of tags, since two threads could
+// choose the same range. Communicators that other threads make meanwhile get no range, on all of
+// their ranks.
 class Choosing {
  public:
   Choosing() {
@@ -143,23 +147,28 @@ int first_of_free_tag_ranges() {
   return the_common->tag_ranges.first_of_free();
 }
 
-// The words that the ranks of a communicator exchange when it is made. Each is reduced by maximum.
+// The words that ranks exchange when they make an internal communicator. The result of each word is
+// its maximum over all ranks.
 enum Word : std::uint8_t {
-  kNotReady,  // number of ranks from the first one on that is not ready; 0 if all are ready
+  // 0 if this rank is ready; otherwise the number of ranks from this one to the last. The maximum
+  // thus tells the lowest rank that is not ready.
+  kNotReady,
   kNumber,
   kSpare,
-  kSpareToo,  // complement of kSpare: the maxima of both equal the own values on all ranks only if
-              // all values are equal
-  kManyOwn,   // flag: as many unshared communicators exist as Wish::most_own allows
-  kMostHere,  // flag: as many unshared communicators exist as kMostOwn allows
+  // The bitwise complement of kSpare. All values of kSpare are equal exactly if the maxima of both
+  // words are complements of each other.
+  kSpareToo,
+  kManyOwn,  // 1 if as many unshared ones exist as Wish::most_own allows
+  kMostHere,  // 1 if as many unshared ones exist as kMostOwn allows
   kBusy,
   kFirstTagRange,
   kWords,
 };
 using Words = std::array<std::int64_t, kWords>;
 
-// Exchanges the words; collective. Also frees an unshared internal communicator of these ranks if
-// all have finished with it.
+// Exchanges the words between the ranks; collective. Also frees one unshared internal communicator
+// of the same ranks, if all have finished with it. Returns the maxima; nullopt if the exchange has
+// failed.
 std::optional<Words> agree(MPI_Comm comm, const std::vector<int>& members, const Wish& wish,
                            bool busy) {
   int rank = 0, world_rank = 0;
@@ -188,8 +197,8 @@ std::optional<Words> agree(MPI_Comm comm, const std::vector<int>& members, const
   return greatest;
 }
 
-// Returns a tag range that is free on all ranks; -1 if there is none. Collective; is only used once
-// some rank has used all tag ranges.
+// Returns the lowest range of tags that is unused on all ranks; -1 if there is none. It is
+// collective, and needed only after some rank has used every range once.
 int free_on_all(MPI_Comm comm) {
   std::vector<std::int64_t> own;
   {
@@ -208,8 +217,7 @@ std::optional<InternalCommunicator> take_tag_range(MPI_Comm user,
   if (the_common->comm == handles.comm_null || agreed[kBusy] != 0 ||
       the_common->tags.tag_ranges < 1)
     return std::nullopt;
-  // With ranks of other jobs there is no tag range, since they do not belong to the shared
-  // communicator.
+  // Processes of other jobs do not belong to the shared communicator.
   if (std::any_of(world_ranks.begin(), world_ranks.end(), [](int rank) { return rank < 0; }))
     return std::nullopt;
   auto tag_range = static_cast<int>(agreed[kFirstTagRange]);
@@ -279,8 +287,9 @@ bool may_have_own(int most) {
   return own_alive.load() < most;
 }
 
-// Meanwhile the library returns errors to Weft instead of calling the application's handler,
-// because the application has its communicator in any case and can continue without Weft.
+// While the communicator is made, the MPI library returns errors to Weft instead of calling the
+// application's error handler. The application already has its own communicator, and can continue
+// without the internal one.
 std::optional<InternalCommunicator> make_internal(MPI_Comm user,
                                                   const std::vector<int>& world_ranks,
                                                   const Wish& wish, WhyNone* why_none) {
@@ -314,7 +323,7 @@ void give_up(InternalCommunicator internal, bool at_once, bool usable) {
     const std::lock_guard lock(the_common->mutex);
     if (usable) the_common->tag_ranges.give_back(internal.tag_range);
   } else if (internal.number == 0) {
-    return;  // the communicator of MPI_COMM_WORLD, which tag ranges share
+    return;  // the shared communicator, which MPI_COMM_WORLD uses, is kept
   } else if (at_once) {
     free_now(internal.comm);
   } else {
@@ -332,8 +341,8 @@ std::optional<InternalCommunicator> split_own(MPI_Comm comm, const std::vector<i
   return own_internal(made, members, *agreed);
 }
 
-// If a request that was never freed still holds a communicator, no rank frees any: another rank
-// might wait in MPI_Comm_free for one that this rank does not free.
+// If any rank still has a request on an internal communicator, no rank frees any. Otherwise a rank
+// might wait in MPI_Comm_free for another rank that does not free the same communicator.
 void free_all_internal() {
   if (common() == handles.comm_null) return;
   std::int64_t in_use = own_alive.load() - spares_here();

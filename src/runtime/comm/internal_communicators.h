@@ -1,7 +1,8 @@
-// Internal communicators carry Weft's messages, which therefore never match the application's. A
-// communicator that needs whole collectives of the library gets an unshared one. All others get a
-// tag range of a single shared communicator, because an MPI library may have only about 2,000
-// communicators, which belong to the application.
+// Makes internal communicators, which carry Weft's messages so that these never match the
+// application's. A communicator that needs whole collectives of the MPI library gets an internal
+// communicator of its own (unshared). All others share a single internal communicator and get a
+// range of tags on it. The reason is that an MPI library may have only about 2,000 communicators,
+// which the application may need.
 #pragma once
 
 #include <mpi.h>
@@ -16,77 +17,80 @@
 
 namespace weft {
 
-// An unshared communicator, or a tag range. Freeing an unshared one is collective, but its ranks
-// finish with it at different times. It is freed when the same ranks make another one and find that
-// all have finished.
+// An unshared internal communicator, or a range of tags on the shared one. Freeing an unshared one
+// is collective, but ranks finish with it at different times. Therefore it is freed when the same
+// ranks make another internal communicator, and find that all of them have finished with the old
+// one.
 struct InternalCommunicator {
   MPI_Comm comm{};
-  bool is_own = false;  // unshared: no other communicator uses it for messages or collectives
+  bool is_own = false;  // true if no other communicator of the application uses it
   Tags tags{};
-  std::int64_t number = 0;     // an unshared communicator's number, unique among those of its ranks
-  std::vector<int> members{};  // ranks in MPI_COMM_WORLD, sorted, that free an unshared
-                               // communicator together
-  int tag_range = -1;  // tag range on the shared communicator; -1 for an unshared communicator
-  std::shared_ptr<const RankMap> ranks{};  // for the shared communicator: maps ranks to its ranks;
-                                           // nullptr if both are equal
+  // The number of an unshared communicator, unique among the communicators of the same ranks.
+  std::int64_t number = 0;
+  // The members of an unshared communicator, as sorted ranks in MPI_COMM_WORLD.
+  std::vector<int> members{};
+  int tag_range = -1;  // range of tags on the shared communicator; -1 if unshared
+  // Maps ranks to ranks of the shared communicator; nullptr if they are equal.
+  std::shared_ptr<const RankMap> ranks{};
 };
 
-// The limit for internal communicators that are not shared by several of the application's.
-// Required ones and those of engine tcc are not counted.
+// The largest number of unshared internal communicators. Those that are required, such as for
+// engine tcc, may exceed it.
 inline constexpr int kMostOwn = 63;
 
-// The requirements for an internal communicator.
+// What an internal communicator is needed for.
 struct Wish {
-  int most_own = 0;   // the communicator should be unshared if fewer unshared ones than this exist
-  bool ready = true;  // if false on some rank, no communicator is made
-  // Set if an unshared internal communicator is required even if kMostOwn exist, as long as the
-  // library can make one. Equal on all ranks.
+  int most_own = 0;  // it is unshared if fewer unshared ones than this exist
+  bool ready = true;  // if false on any rank, no communicator is made
+  // True if an unshared internal communicator is required even beyond kMostOwn, as long as the MPI
+  // library can make one. It must be equal on all ranks.
   bool needed = false;
 };
 
-// Divides the library's tags into ranges. Must be called before any internal communicator is made.
-// greatest_tag: the library's MPI_TAG_UB.
+// Divides the tags of the shared communicator into ranges. It must be called before any internal
+// communicator is made. greatest_tag: the MPI library's MPI_TAG_UB.
 void begin_internal_communicators(int greatest_tag);
-// make_common(): makes the communicator that tag ranges share; collective over MPI_COMM_WORLD.
-// common(): returns it; the null handle if it was not made, or the library had no communicator
-// left.
+// make_common() makes the shared communicator; collective over MPI_COMM_WORLD. common() returns it,
+// or the null handle if it could not be made.
 void make_common();
 MPI_Comm common();
 
 struct WhyNone {
-  bool others_have_all = false;  // other communicators of the application use all unshared ones
-                                 // that the limit allows
-  int not_ready = -1;            // first rank with Wish::ready == false; -1 if none
+  // True if other communicators of the application use all unshared ones that the limit allows.
+  bool others_have_all = false;
+  int not_ready = -1;  // the lowest rank with Wish::ready == false; -1 if none
 };
 
-// Makes an internal communicator for `user`. Collective over `user`. world_ranks: its ranks in
-// MPI_COMM_WORLD; negative for those of another job. Returns nullopt on all ranks if no internal
-// communicator can be made; *why_none, if given, then has the reason.
+// Makes an internal communicator for `user`; collective over `user`. world_ranks: the ranks of
+// `user` in MPI_COMM_WORLD; negative for processes of other jobs. If that is impossible, returns
+// nullopt on all ranks, and stores the reason in *why_none unless why_none is nullptr.
 std::optional<InternalCommunicator> make_internal(MPI_Comm user,
                                                   const std::vector<int>& world_ranks,
                                                   const Wish& wish, WhyNone* why_none = nullptr);
-// Gives up an internal communicator with which this rank has finished. at_once: all ranks call this
-// function in the same MPI call. usable: all messages were received, so that another communicator
-// may use the tag range.
+// Must be called when this rank has finished with an internal communicator. at_once: whether all
+// ranks call this function in the same MPI call, so that it can be freed now. usable: whether all
+// messages were received, so that another communicator may get the same tags.
 void give_up(InternalCommunicator internal, bool at_once, bool usable);
 // Returns whether this rank has fewer than `most` unshared internal communicators.
 bool may_have_own(int most);
 
-// Collective over `comm`, an internal communicator: returns an unshared one for the ranks with this
-// color. members: the ranks with this color in MPI_COMM_WORLD.
+// Splits `comm`, an internal communicator, by `color` and `key` as MPI_Comm_split does; collective
+// over `comm`. Returns the unshared communicator of the ranks with this color; nullopt if none can
+// be made. members: these ranks in MPI_COMM_WORLD.
 std::optional<InternalCommunicator> split_own(MPI_Comm comm, const std::vector<int>& members,
                                               int color, int key);
 
-// Collective over all ranks, in MPI_Finalize: frees all internal communicators if all ranks have
-// finished with them.
+// Frees all internal communicators, if all ranks have finished with them. It is collective over all
+// ranks, in MPI_Finalize.
 void free_all_internal();
 
-// Collective over `comm`. Returns a communicator of Weft with the same ranks; the null handle if
-// the library has none left. It uses MPI_Comm_create, which unlike MPI_Comm_dup calls no attribute
-// callbacks of the application and copies no info.
+// Returns a new communicator with the same ranks as `comm`; the null handle if the MPI library has
+// none left. It is collective over `comm`. It uses MPI_Comm_create because MPI_Comm_dup would call
+// the application's attribute callbacks and copy info.
 MPI_Comm communicator_like(MPI_Comm comm);
 
-// Sets the error handler of an application's communicator to MPI_ERRORS_RETURN while it lives.
+// While this object lives, the communicator has error handler MPI_ERRORS_RETURN instead of the
+// application's handler.
 class ErrorsReturn {
  public:
   explicit ErrorsReturn(MPI_Comm comm);

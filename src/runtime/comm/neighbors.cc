@@ -1,4 +1,4 @@
-// Queries the library for the topology, once per communicator.
+// Asks the MPI library for the neighbours in the topology, once per communicator.
 #include "runtime/comm/neighbors.h"
 
 #include <algorithm>

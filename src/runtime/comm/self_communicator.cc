@@ -1,5 +1,5 @@
-// Makes Weft's one-rank communicator by MPI_Comm_create with the group of MPI_COMM_SELF, which runs
-// no attribute callbacks.
+// Makes Weft's communicator of one rank by MPI_Comm_create with the group of MPI_COMM_SELF. Unlike
+// MPI_Comm_dup this calls no attribute callbacks of the application.
 #include "runtime/comm/self_communicator.h"
 
 #include <mutex>

@@ -1,12 +1,13 @@
-// A communicator of Weft that contains this rank alone. It is made at the first use, by a local
-// call that takes longer than most collectives.
+// Provides a communicator of Weft's own that contains only this rank. It is made when it is first
+// needed, by a call that is local but takes longer than most collectives.
 #pragma once
 
 #include <mpi.h>
 
 namespace weft {
 
-MPI_Comm self_communicator();  // returns the null handle if the library cannot make a communicator
+// Returns the communicator; the null handle if the MPI library cannot make it.
+MPI_Comm self_communicator();
 void free_self_communicator();
 
 }  // namespace weft
