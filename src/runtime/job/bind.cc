@@ -1,4 +1,4 @@
-// Binds the MPI calls that Weft itself needs, and identifies the MPI implementation.
+// Looks up the MPI functions that Weft itself needs, and identifies the MPI implementation.
 #include "runtime/job/bind.h"
 
 #include <dlfcn.h>
@@ -36,7 +36,8 @@ Result<bool> bind_library() {
 
 namespace {
 
-// Returns whether a tool's file forwards each call exactly once, as the advisor does.
+// Returns whether this file is a tool that passes each MPI call on exactly once, as the advisor
+// does.
 bool hands_all_on(const std::string& file) {
   constexpr std::string_view kAdvisor = "libweft-advise-";
   return file.compare(0, kAdvisor.size(), kAdvisor) == 0 ||

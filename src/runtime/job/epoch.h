@@ -1,6 +1,6 @@
-// Epoch: a number that changes when cached facts about calls become invalid. There is one number
-// for all facts, because every call checks them, and a short collective has time for a single check
-// only.
+// An epoch is a period in which cached facts about calls remain valid. It has a number, which
+// changes when any of these facts becomes invalid. There is only one number for all facts, because
+// every call must compare it, and a short collective has time for only one comparison.
 #pragma once
 
 #include <atomic>
@@ -10,17 +10,18 @@ namespace weft {
 
 inline std::atomic<std::uint64_t> current_epoch{1};
 
-// Returns the number of the current epoch; never 0. Facts cached in an earlier epoch are invalid.
+// Returns the number of the current epoch, which is never 0. Facts that were cached in an earlier
+// epoch are invalid.
 inline std::uint64_t epoch() {
   return current_epoch.load(std::memory_order_acquire);
 }
 
-// The epoch while short messages may pass through to the library (Runtime::lets_pass_through()),
-// otherwise 0, so that one check covers both.
+// The number of the current epoch while short messages may go directly to the MPI library
+// (Runtime::lets_pass_through()); otherwise 0. Thus one comparison checks both conditions.
 inline std::atomic<std::uint64_t> passthrough_epoch{0};
 
-// Begins a new epoch. Is called when a communicator was made or freed, or a datatype or operator
-// was freed, since its handle may be reused.
+// Begins a new epoch. It must be called when a communicator is made or freed, or a datatype or
+// operator is freed, since its handle may then mean another object.
 inline void begin_epoch() {
   const std::uint64_t now = current_epoch.fetch_add(1, std::memory_order_release) + 1;
   std::uint64_t before = passthrough_epoch.load();

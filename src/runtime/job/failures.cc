@@ -1,5 +1,5 @@
-// Makes a configuration for jobs that continue after failures. It has engine native for the whole
-// job, as if the user had chosen it.
+// Makes the configuration for jobs that continue after failures: engine native, as if the user had
+// chosen it.
 #include "runtime/job/failures.h"
 
 namespace weft {

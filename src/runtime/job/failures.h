@@ -1,6 +1,7 @@
-// Failures: jobs that continue after a rank has failed or the program has revoked a communicator
-// (ULFM). In such a job the MPI library carries out all collectives: Weft's internal communicators
-// and shared memory do not notice failures, so that the remaining ranks would wait for ever.
+// Handles jobs that continue after a rank has failed, or after the program has revoked a
+// communicator (ULFM). In such a job the MPI library carries out all collectives. Weft's own
+// communicators and shared memory would not notice a failed rank, so that the other ranks would
+// wait forever.
 #pragma once
 
 #include "base/config.h"
@@ -12,11 +13,11 @@ inline constexpr const char* kLeftToLibrary =
     "goes on after a rank has failed (mpi_ft_enable), and Weft's collectives would wait for that "
     "rank; start the job without '--with-ft ulfm' to have Weft's collectives";
 
-// Returns the configuration that replaces `wanted`. It has no feature in which all ranks take part,
-// since the remaining ranks would wait there for a failed one.
+// Returns the configuration to use in place of `wanted` in such a job. It has no feature in which
+// all ranks take part, since they would wait there for a failed rank.
 Config left_to_library(Config wanted);
 
-// Returns whether left_to_library() removes something that the user requested.
+// Returns whether left_to_library() switches off anything that the user has requested.
 bool leaves_something(const Config& wanted);
 
 }  // namespace weft

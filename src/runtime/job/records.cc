@@ -1,4 +1,4 @@
-// Formats the records for people and for other programs.
+// Formats records as text for people, and as JSON for programs.
 #include "runtime/job/records.h"
 
 #include <algorithm>
@@ -45,8 +45,9 @@ std::string turn_words(std::size_t position, std::size_t cycle) {
 
 namespace {
 
-// Returns for instance ", by chance 25 %" if two equally fast variants would give such a result
-// with more probability than three wins in three rounds (python/weft/choices/learned.py).
+// Returns words of doubt if two variants of equal speed would give such a result with more
+// probability than three wins in three rounds, for instance ", by chance 25 %"; otherwise "".
+// python/weft/choices/learned.py must compute the same.
 std::string doubt_words(const Learner::Found& found) {
   constexpr double kMostByChance = 0.125;
   const double chance = chance_of(found.won, found.pairs);
@@ -56,7 +57,7 @@ std::string doubt_words(const Learner::Found& found) {
   return text;
 }
 
-// Returns for instance " (in 5 of 5 rounds)".
+// Returns in how many rounds the result was found, for instance " (in 5 of 5 rounds)".
 std::string rounds_words(const Learner::Found& found, double times) {
   char text[96];
   if (found.was_left)
@@ -69,7 +70,8 @@ std::string rounds_words(const Learner::Found& found, double times) {
   return text;
 }
 
-// Returns for instance "23 % less time than native (in 5 of 5 rounds)"; "" if nothing was compared.
+// Returns what the chosen variant has gained, for instance "23 % less time than native (in 5 of 5
+// rounds)". Returns "" if no variants were compared.
 std::string gain_words(const CallClassRecord& record) {
   const Learner::Found& found = record.found;
   if (found.pairs == 0) return "";
@@ -99,8 +101,8 @@ std::string cost_words(std::int64_t ns) {
   return text;
 }
 
-// Returns the line on the cost and gain of trials; "" if there were none. A gain below kNoise is
-// less than the difference between equal runs.
+// Returns the line about the cost and the gain of trials; "" if there were none. A gain below
+// kNoise may be chance, since equal runs differ by as much.
 std::string trials_line(const LearntReport& report, double seconds) {
   constexpr double kNoise = 0.01;
   const double cost_s = static_cast<double>(report.trials_cost_ns) / 1e9;

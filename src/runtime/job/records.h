@@ -1,4 +1,4 @@
-// Records: results of calls, plans and call classes, for the summary and for the file of plans.
+// Defines the records of calls, plans and call classes, for the summary and the file of plans.
 #pragma once
 
 #include <cstddef>
@@ -13,29 +13,31 @@
 
 namespace weft {
 
-// The times of a started collective: points in time and durations in ns. They are kept only if a
-// summary or a trace is wanted.
+// The times of a non-blocking or persistent collective, in ns. They are recorded only if a summary
+// or a trace is requested.
 struct Times {
-  std::int64_t started = 0;   // time when the start call returned
-  std::int64_t finished = 0;  // time when the collective was complete
+  std::int64_t started = 0;  // when the start call returned
+  std::int64_t finished = 0;  // when the collective was complete
   std::int64_t waiting_since = 0;
-  std::int64_t waited = 0;  // time inside completion calls; a share of it if a call waited for
-                            // several collectives
+  // The duration of the completion calls. If a call waited for several collectives, only this one's
+  // share counts.
+  std::int64_t waited = 0;
 };
 
-// Divides the time of a wait that began at `began_ns` among collectives that end at `ends_ns`: each
-// moment counts equally for those that have not ended by then. Returns the share of each in ns.
+// Divides the duration of a completion call among the collectives for which it waited. Each moment
+// is divided equally among those that were not yet complete. began_ns: when the call began.
+// ends_ns: when each collective was complete. Returns each collective's share in ns.
 std::vector<std::int64_t> divided_wait(std::int64_t began_ns,
                                        const std::vector<std::int64_t>& ends_ns);
 
-// The result of a persistent initialisation, for the summary.
+// The result of the initialisation of a persistent collective, for the summary.
 struct PlanRecord {
   enum class Source : std::uint8_t { measured, cache, rule } source = Source::rule;
   std::string why;
   CallId id{};
-  std::int64_t bytes = 0;  // size of the call, equal on all ranks
+  std::int64_t bytes = 0;  // size of the call, which is equal on all ranks
   int ranks = 0;
-  std::string operation;  // for reductions: for instance "sum float64"
+  std::string operation;  // operator and datatype of a reduction, for instance "sum float64"
   MeasuredPlan plan;
   std::int64_t trial_bytes = 0;  // size of the call that was measured to find the plan
   std::int64_t spent_ns = 0;
@@ -43,40 +45,46 @@ struct PlanRecord {
 
 struct CallClassKey {
   Kind kind{};
-  int size_class = 0;   // number of binary digits of the payload in bytes; -1 if no rank knows the
-                        // whole payload
-  bool kernel = false;  // a reduction by a predefined operator on a predefined type
+  // The number of binary digits of the size of the call in bytes; -1 if no rank knows the whole
+  // size.
+  int size_class = 0;
+  bool kernel = false;  // true for a reduction by a predefined operator on a predefined datatype
   bool blocking = false;
 
   bool operator==(const CallClassKey&) const = default;
 };
 
-// Returns for instance "allreduce, predefined operator, below 1 MiB".
+// Describes a call class, for instance "allreduce, predefined operator, below 1 MiB".
 std::string words_of(const CallClassKey& key);
-// Returns for instance ", call 2 of 3 in turn"; "" if the sequence of calls has length 1.
+// Describes a position in a sequence of `cycle` calls that the program repeats, for instance ",
+// call 2 of 3 in turn". Returns "" if the sequence has only one call.
 std::string turn_words(std::size_t position, std::size_t cycle);
 
-// The result of a call class, for the summary and the file of plans.
+// What this run has learnt about a call class (similar calls on one communicator), for the summary
+// and the file of plans.
 struct CallClassRecord {
   CallId id{};
   CallClassKey call_class_key;
-  std::string key;  // key of the plan, which includes the communicator's layout; set by Learnt
-  std::size_t position = 0, cycle = 1;  // position of the class in a repeating sequence of calls,
-                                        // and its length
+  std::string key;  // key in the file of plans, which contains the communicator's layout
+  // cycle: the number of calls in a sequence that the program repeats. position: the call in this
+  // sequence to which the record belongs.
+  std::size_t position = 0, cycle = 1;
   int rank = 0, ranks = 0;
   std::vector<std::string> variants;
   Learner::Found found;
-  std::vector<std::string> places;  // call sites on rank 0, in the form of caller_words()
+  // The places in the program that make these calls on rank 0, as caller_words() returns them.
+  std::vector<std::string> places;
 };
 
-// The results of learning in this run, for the summary.
+// What this run has learnt about all call classes, for the summary.
 struct LearntReport {
   std::vector<CallClassRecord> call_classes;
   std::int64_t trials_cost_ns = 0;  // time that all trials on this rank have cost
-  std::int64_t won_ns = 0;          // time saved by the chosen variants
-  bool is_kept = false;             // the results are in a file of plans for later runs
+  std::int64_t won_ns = 0;  // time that the chosen variants have saved
+  bool is_kept = false;  // whether the results were written to a file of plans for later runs
 };
-// Return a line of text for each call class, or the members of a JSON array.
+// text_of() returns one line for each call class; json_of() returns the members of a JSON array.
+// seconds: the run time.
 std::string text_of(const LearntReport& report, double seconds);
 std::string json_of(const LearntReport& report);
 

@@ -1,4 +1,4 @@
-// Implements queries about the job's facts, and prepares Weft's threads when they start.
+// Answers questions about the job, and prepares Weft's threads when they start.
 #include "runtime/job/runtime.h"
 
 #include <pthread.h>
@@ -102,7 +102,8 @@ Trace::Track* Runtime::application_track() {
 void Runtime::thread_started(const char* name, int index) {
   this_thread.is = kInside;
   if (thread_core_ >= 0) move_to_core(thread_core_);
-  // The name is set last, so that a tool that finds it finds the thread on its core.
+  // The name is set after the core. Tools that recognise the thread by its name thus find it on its
+  // final core.
   const std::string full = "weft-" + std::string(name) + (index > 0 ? std::to_string(index) : "");
   pthread_setname_np(pthread_self(), full.substr(0, 15).c_str());
   if (!config.trace_file.empty()) own_track = trace_.add_track(full, false);

@@ -1,5 +1,5 @@
-// Implements the summary of calls. Calls are counted by relaxed atomics, since counting is on the
-// hot path. The ranks' numbers are summed once, at the end.
+// Implements the summary of calls. Calls are counted by relaxed atomics, so that counting costs
+// little. The counts of the ranks are added up only once, at the end.
 #include "runtime/job/summary.h"
 
 #include <unistd.h>
@@ -40,7 +40,8 @@ constexpr std::array<const char*, kReasons> kReasonTexts = {
     "arguments that the library must judge",
     "--algorithm KIND=native"};
 
-// Returns the kind of collective of a call: "allreduce" for MPI_Iallreduce_init_c.
+// Returns the kind of collective of an MPI function, for instance "allreduce" for
+// MPI_Iallreduce_init_c.
 std::string kind_of_call(CallId id) {
   std::string_view name = call_name(id);
   name.remove_prefix(std::string_view("MPI_").size());
@@ -72,8 +73,8 @@ std::int64_t seen(const CallNumbers& numbers) {
 
 constexpr const char* kNone = "–";
 
-// Right-aligns a text in `columns` columns, after a space. It counts characters instead of bytes,
-// since µ has two bytes but one column.
+// Returns the text right-aligned in `columns` columns, after a space. It counts characters rather
+// than bytes, since µ takes two bytes but one column.
 std::string cell(const std::string& text, std::size_t columns) {
   const auto is_first = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
   const auto used = static_cast<std::size_t>(std::count_if(text.begin(), text.end(), is_first));
@@ -102,14 +103,14 @@ std::string heading() {
                  {"calls", "by Weft", "data", "time", "of run", "start–wait", "waited", "hidden"});
 }
 
-// Returns the seconds that a rank spent inside blocking calls or waits of this kind of call, as a
-// mean over ranks.
+// Returns the time in seconds that a rank has spent inside blocking calls of this MPI function and
+// in completion calls for it, as a mean over all ranks.
 double inside_s(const CallNumbers& n, int ranks) {
   return static_cast<double>(n[4] + n[kTimeInside]) / 1e9 / ranks;
 }
 
-// Returns the line of a call. Its time is a mean over ranks; start–wait and waited are means over
-// completed calls.
+// Returns the line of the summary about an MPI function. The time inside calls is a mean over all
+// ranks. The times from start to wait, and in the wait, are means over the completed collectives.
 std::string text_line(CallId id, const CallNumbers& n, double seconds, int ranks) {
   const double inside = inside_s(n, ranks);
   const bool timed = n[4] + n[kTimeInside] > 0;
@@ -126,7 +127,7 @@ std::string text_line(CallId id, const CallNumbers& n, double seconds, int ranks
   return text;
 }
 
-// Returns the share of the ranks' time that all counted calls took.
+// Returns which share of the ranks' run time all counted calls have taken.
 double share_of_calls(const std::vector<CallNumbers>& totals, double seconds, int ranks) {
   double share = 0;
   for (const CallNumbers& n : totals)
@@ -139,11 +140,12 @@ std::string job_command() {
   return command ? command : "";
 }
 
-// Returns lines that tell how much can still be gained, and how to see whether Weft has helped.
+// Returns the last lines of the summary. They tell how much time can still be gained, and how to
+// find out whether Weft has helped.
 std::string last_lines(const std::vector<CallNumbers>& totals, double seconds, int ranks,
                        Engine engine, bool several_threads) {
-  constexpr double kMoreThanAll = 1.01;  // limit with a tolerance, since `seconds` was measured on
-                                         // rank 0 only
+  // Slightly more than 1, since `seconds` was measured on rank 0 only.
+  constexpr double kMoreThanAll = 1.01;
   const double share = share_of_calls(totals, seconds, ranks);
   std::string text;
   if (share > 0)
@@ -160,7 +162,7 @@ std::string last_lines(const std::vector<CallNumbers>& totals, double seconds, i
          " runs it without Weft and with it, in turn\n";
 }
 
-// Returns the line on the application's own messages; "" if none was large.
+// Returns the line about the application's own large messages; "" if there were none.
 std::string transfers_line(std::int64_t transfers, std::int64_t least_bytes) {
   if (transfers == 0) return "";
   return "  messages of the program's own that Weft's thread looked after, from " +
@@ -178,7 +180,8 @@ std::string one_copy_line(std::int64_t bytes) {
   return "  data that the system copied once, in place of two copies: " + data_words(bytes) + "\n";
 }
 
-// Returns the line on collectives left to core agents, for engine agent.
+// Returns the line about collectives that core agents have carried out; "" for other engines than
+// agent.
 std::string agents_line(Engine engine, const Summary::Counted& counted,
                         const std::vector<CallNumbers>& totals) {
   if (engine != Engine::agent) return "";
@@ -219,7 +222,8 @@ std::string host() {
   return name;
 }
 
-// Returns the JSON members that begin every result of Weft (python/weft/data/stored.py).
+// Returns the JSON members with which every result of Weft begins. python/weft/data/stored.py reads
+// them.
 std::string json_head(const char* mpi, int ranks, double seconds, double share) {
   char figures[96];
   std::snprintf(figures, sizeof figures, "{\"seconds\":%.6f,\"calls_share\":%.6f}", seconds, share);
@@ -263,7 +267,7 @@ const char* source_name(PlanRecord::Source source) {
   return "";
 }
 
-// Returns the JSON members for an algorithm and its tuning.
+// Returns the JSON members that describe an algorithm and its parameters.
 std::string json_members(const std::string& algorithm, const Tuning& tuning) {
   return "\"algorithm\":\"" + algorithm +
          "\",\"part_bytes\":" + std::to_string(tuning.chunk_bytes) +
@@ -345,7 +349,7 @@ void Summary::passed_on(CallId id, Reason reason) {
 }
 
 void Summary::planned(PlanRecord record) {
-  constexpr std::size_t kMostPlans = 1000;  // a program with more initialisations repeats itself
+  constexpr std::size_t kMostPlans = 1000;  // a program with more initialisations repeats them
   if (!wanted_) return;
   const std::lock_guard lock(plans_mutex_);
   if (plans_.size() < kMostPlans) plans_.push_back(std::move(record));
@@ -358,7 +362,7 @@ void Summary::completed(CallId id, const Times& times, std::int64_t ended_ns) {
                                       std::memory_order_relaxed);
   counters.waited_ns.fetch_add(times.waited, std::memory_order_relaxed);
   if (times.finished == 0) return;
-  // A wait for several requests may last longer than this collective.
+  // A completion call for several requests may last longer than this collective.
   const std::int64_t until = std::min(times.finished, ended_ns);
   const std::int64_t waited_ns = std::max<std::int64_t>(until - times.waiting_since, 0);
   counters.duration_ns.fetch_add(times.finished - times.started, std::memory_order_relaxed);

@@ -1,5 +1,5 @@
-// Sets and reads Intel MPI's variable I_MPI_COLL_INTRANODE, which has the values pt2pt and shm.
-// Intel MPI reads it in MPI_Init.
+// Reads and sets Intel MPI's variable I_MPI_COLL_INTRANODE. The value pt2pt selects messages, shm
+// shared memory. Intel MPI reads the variable in MPI_Init.
 #include "runtime/job/whole_collectives.h"
 
 #include <atomic>

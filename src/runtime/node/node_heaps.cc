@@ -1,9 +1,11 @@
-// Decides how the processes of a node access each other's memory, and keeps their shared heaps. A
-// heap is created when a rank first needs memory from it; the rank then publishes the heap's name.
-// Each rank attaches another rank's memory when it first needs it. That may fail; the ranks of a
-// call then agree on another way. If each of 128 ranks attached the memory of all others at once,
-// the node would make 16,000 attachments of half a dozen system calls each. XPMEM and kernel copies
-// are tried with one other rank, if the first rank of the node says that they are available.
+// Decides how the processes of a node access each other's memory, and creates their heaps. A heap
+// is created when a rank first needs memory from it; the rank then publishes the heap's name. A
+// rank attaches the memory of another rank when it first needs it. If that fails, the ranks of the
+// call agree on another way. Attaching everything at once would be too much: with 128 ranks on a
+// node that would be 16,000 attachments of about six system calls each.
+//
+// XPMEM and copies by the kernel are tried out with one other rank, if the first rank of the node
+// says that they are available.
 #include "runtime/node/node_heaps.h"
 
 #include <dlfcn.h>
@@ -25,27 +27,28 @@
 namespace weft {
 namespace {
 
-// The heaps of this node. The object lives to the end of the process, because the application may
-// use its memory after MPI_Finalize.
+// The heaps of this node. The object is never destroyed, because the application may use its memory
+// after MPI_Finalize.
 struct Node {
   int own_rank = 0;
-  std::vector<int> ranks;  // ranks whose heaps this process can access, as sorted ranks in
-                           // MPI_COMM_WORLD
+  // The ranks whose heaps this process can access, as sorted ranks in MPI_COMM_WORLD.
+  std::vector<int> ranks;
   std::atomic<SharedHeap*> own{nullptr};
-  std::mutex making;                 // guards the members below
-  std::shared_ptr<std::byte> names;  // names of the ranks' heaps; nullptr if they cannot be
-                                     // published
-  bool is_refused = false;           // the system has refused to make this process's heap
+  std::mutex making;  // guards the members below
+  // The table with the names of the ranks' heaps; nullptr if heaps are not shared.
+  std::shared_ptr<std::byte> names;
+  bool is_refused = false;  // whether the system has refused to create this process's heap
 };
 Node& node() {
   static auto* instance = new Node;
   return *instance;
 }
 
-// The type of weft_shared_heap() in libweft-heap.so, which returns that library's heap.
+// The type of the function weft_shared_heap() in libweft-heap.so, which returns that library's
+// heap.
 using FindHeap = SharedHeap* (*)();
-// Returns weft_shared_heap(), by which libweft-heap.so gives the heap of the application's memory;
-// nullptr if that library is not loaded.
+// Returns the function weft_shared_heap(); nullptr if libweft-heap.so is not loaded. This library
+// allocates the application's memory from a shared heap.
 FindHeap heap_of_application() {
   return reinterpret_cast<FindHeap>(dlsym(RTLD_DEFAULT, "weft_shared_heap"));
 }
@@ -57,8 +60,8 @@ bool may_have_heap() {
   return node().own && node().own.load()->is_shared();
 }
 
-// Reports that the heap which the user requested (libweft-heap.so) is not available. lacking: the
-// first rank of the node that has no heap.
+// Reports that the heap which the user has requested is not available. Only the rank `lacking`
+// reports it, the first rank of the node that has no heap.
 void say_if_missed(int lacking, int own_rank) {
   if (lacking != own_rank || !heap_of_application()) return;
   const auto refused = SharedHeap::create();
@@ -67,25 +70,25 @@ void say_if_missed(int lacking, int own_rank) {
       "): large allocations are copied as without --shared-heap");
 }
 
-// The data that the first rank of the node sends to the others.
+// What the first rank of the node tells the other ranks.
 struct OfFirst {
   KnownRule rule;
-  bool xpmem = false;  // XPMEM may be available
+  bool xpmem = false;  // whether XPMEM may be available
 
   bool copies() const { return rule.is_to_be_measured || rule.rule.takes_any(); }
 };
 
-// A rank's offer to the other ranks of its node. A name is empty if they cannot attach the rank's
-// memory, or the kernel cannot copy from it.
+// What a rank offers to the other ranks of its node. A name is empty if the others cannot attach
+// the rank's memory, or cannot copy from it by the kernel.
 struct Offer {
   ProcessMemory::Name process{};
   OneCopy::Name copies{};
   int world_rank = 0;
-  bool has_heap = false;  // the rank has a heap or may create one
+  bool has_heap = false;  // whether the rank has a heap or can create one
 };
 
-// The ranks of this node, indexed by node rank. Each rank tries access to the next one; ranks 0 and
-// 1 also to each other, because they measure copies.
+// The other ranks of this node. Each rank tries out its access to the next rank. Ranks 0 and 1 try
+// out access to each other, because they measure the speed of copies.
 struct Others {
   const std::vector<Offer>& offers;
   std::size_t own;
@@ -93,9 +96,9 @@ struct Others {
   bool is_tried(std::size_t node_rank) const {
     return node_rank == (own + 1) % offers.size() || (own == 1 && node_rank == 0);
   }
-  // Returns whether all ranks make the offer, and access works with those that are tried. try_out:
-  // tries access to a rank. expect: registers a rank that is not tried. has: returns whether a rank
-  // makes the offer.
+  // Returns whether all ranks make an offer, and access works with those ranks for which it is
+  // tried out. has(offer): returns whether a rank makes the offer. try_out(offer): tries out access
+  // to a rank. expect(offer): registers a rank without trying.
   template <class Has, class Try, class Expect>
   bool add(Has has, Try try_out, Expect expect) const {
     bool works = std::all_of(offers.begin(), offers.end(), has);
@@ -110,7 +113,8 @@ struct Others {
   }
 };
 
-// Opens XPMEM. An XPMEM library that the user named is reported if it cannot be opened.
+// Opens XPMEM for this process; returns nullptr if it is not available. If the user has named an
+// XPMEM library that cannot be opened, rank 0 reports that.
 std::unique_ptr<ProcessMemory> open_own_memory(std::string_view xpmem, int own_rank) {
   const auto library = Xpmem::open(xpmem);
   if (library) return ProcessMemory::create(*library, own_rank);
@@ -119,8 +123,8 @@ std::unique_ptr<ProcessMemory> open_own_memory(std::string_view xpmem, int own_r
   return nullptr;
 }
 
-// Registers the other processes' memory for XPMEM. Returns whether this process can attach it:
-// every process, this one included, has offered its memory, and the trials have worked.
+// Registers the other processes for XPMEM. Returns whether this process can attach their memory:
+// all processes have offered theirs, and attaching has worked where it was tried out.
 bool add_processes(const Others& others) {
   ProcessMemory* const to = process_memory();
   return to &&
@@ -129,8 +133,8 @@ bool add_processes(const Others& others) {
                     [to](const Offer& offer) { to->expect(offer.world_rank, offer.process); });
 }
 
-// Registers the other processes for kernel copies. Returns whether the kernel copies from them:
-// every process has offered this, and the trials have worked.
+// Registers the other processes for copies by the kernel. Returns whether such copies are possible:
+// all processes have offered this, and copying has worked where it was tried out.
 bool add_copies(const Others& others) {
   OneCopy* const to = one_copy();
   return to &&
@@ -143,7 +147,7 @@ SegmentName* name_of_heap(std::size_t node_rank) {
   return reinterpret_cast<SegmentName*>(node().names.get()) + node_rank;
 }
 
-// Publishes this process's heap in the table of names.
+// Publishes the name of this process's heap in the table that the ranks of the node share.
 void announce(SharedHeap& heap) {
   Node& here = node();
   const auto own = std::lower_bound(here.ranks.begin(), here.ranks.end(), here.own_rank);
@@ -152,8 +156,8 @@ void announce(SharedHeap& heap) {
   *name_of_heap(static_cast<std::size_t>(own - here.ranks.begin())) = heap.name();
 }
 
-// The ways in which this process can access the memory of the node's other processes: by attaching
-// it with XPMEM, and by kernel copies. of_all() returns the ways that all ranks have.
+// How this process can access memory of the node's other processes. attach: by XPMEM. copy: by
+// copies of the kernel. of_all() returns what is possible on all ranks.
 struct Abilities {
   bool attach = false, copy = false;
 };
@@ -179,8 +183,8 @@ void end_trials(bool can_attach) {
     own_reach().processes.reset();
 }
 
-// Determines for which collectives the kernel copies. If no call would use kernel copies, they are
-// not measured.
+// Determines for which collectives the kernel copies, by a measurement if necessary. If it copies
+// for none, copies by the kernel are switched off.
 void settle_rule(MPI_Comm here, const KnownRule& known, const std::vector<Offer>& offers,
                  const Config& config, PlanCache& plans) {
   own_reach().rule = known.rule;
@@ -251,7 +255,8 @@ SharedHeap* own_heap() {
   return node().own;
 }
 
-// Creates this process's heap at the first call. After a refusal it does not ask the system again.
+// Returns the heap of this process. It is created in the first call; if the system has refused
+// once, it is not asked again.
 SharedHeap* find_or_make_own_heap() {
   Node& here = node();
   if (SharedHeap* const own = here.own) return own;

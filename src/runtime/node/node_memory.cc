@@ -1,5 +1,6 @@
-// Determines on which node each rank runs. Then provides shared memory on each node for each
-// communicator (a NodeSharedMemory), which the next communicator of these ranks reuses.
+// Finds out on which node each rank runs, and provides shared memory on each node for each
+// communicator. When a communicator has been freed, the next communicator of the same ranks reuses
+// its memory.
 #include "runtime/node/node_memory.h"
 
 #include <algorithm>
@@ -22,14 +23,14 @@
 namespace weft {
 namespace {
 
-// The location of a rank, which it sends to the others.
+// Where a rank runs; each rank sends this to all others.
 struct RankLocation {
-  int node;    // number of the node: the lowest rank on it
-  int domain;  // NUMA domain number on the node; kNoDomain if the rank may run in several
+  int node;  // number of the node, which is the lowest rank on it
+  int domain;  // NUMA domain on the node; kNoDomain if the rank may run in several
   Processor processor;
 };
 
-// The locations of all ranks of MPI_COMM_WORLD.
+// Where all ranks of MPI_COMM_WORLD run.
 class RankLocations {
  public:
   explicit RankLocations(const std::vector<RankLocation>& all)
@@ -59,8 +60,9 @@ class RankLocations {
 };
 
 const RankLocations* locations = nullptr;  // set by find_nodes(); nullptr before
-bool keeps_rank_order = false;  // on several nodes, local ranks are numbered in the order of ranks
-                                // rather than by NUMA domain
+// Whether node ranks follow the order of ranks in MPI_COMM_WORLD on several nodes; otherwise they
+// are ordered by NUMA domain first.
+bool keeps_rank_order = false;
 
 std::vector<int> domains_by_rank(const std::vector<int>& world_ranks) {
   std::vector<int> domains;
@@ -68,19 +70,20 @@ std::vector<int> domains_by_rank(const std::vector<int>& world_ranks) {
   return domains;
 }
 
-// Returns an object that all communicators with the same layout share.
+// Returns an object equal to `nodes`. All communicators with the same layout of nodes share this
+// object.
 std::shared_ptr<const Nodes> shared_nodes(Nodes nodes) {
   static auto* all = new EqualsShared<Nodes>;
   return all->get(std::move(nodes));
 }
 
-// The facts that the first rank of a node determines for all ranks there.
+// What the first rank of a node tells the other ranks there.
 struct OfNode {
   int first;  // lowest rank on the node
-  int cpus;   // number of CPUs in the topology; 0 if the node has a single NUMA domain
+  int cpus;  // number of CPUs in the topology; 0 if the node has a single NUMA domain
 };
 
-// Returns the calling rank's location. Collective over the ranks of a node, of which only the first
+// Returns where this rank runs. It is collective over the ranks of a node, of which only the first
 // reads the topology.
 RankLocation own_location(MPI_Comm here, int rank) {
   int node_rank = 0;
@@ -136,8 +139,8 @@ std::shared_ptr<const Nodes> nodes_of(const std::vector<int>& world_ranks) {
   for (const int rank : world_ranks) nodes.push_back(locations->node(rank));
   Nodes found(nodes);
   if (!found.some_share()) return nullptr;
-  // On a single node local ranks need no order by NUMA domain, because algorithms that use domains
-  // explicitly are better.
+  // On a single node the ranks need not be ordered by NUMA domain. Algorithms that use the domains
+  // explicitly serve that case better.
   if (found.count() == 1 || keeps_rank_order) return shared_nodes(std::move(found));
   return shared_nodes(Nodes(nodes, domains_by_rank(world_ranks)));
 }
@@ -158,7 +161,8 @@ Processor processor_of(const std::vector<int>& world_ranks) {
 
 namespace {
 
-// Returns an object that all communicators of these ranks in this order share.
+// Returns the list of these ranks, in this order. All communicators of the same ranks share the
+// returned object.
 std::shared_ptr<const std::vector<int>> shared_ranks(std::vector<int> world_ranks) {
   static auto* all = new EqualsShared<std::vector<int>>;
   return all->get(std::move(world_ranks));
@@ -194,8 +198,8 @@ NodeSharedMemory::Group group_of(const Nodes& nodes, int node,
   return {shared_ranks(std::move(members)), nodes.count() == 1};
 }
 
-// NodeExchange: the exchanges in which ranks agree on shared memory, made by Weft's own messages.
-// Hence the ranks of a node need no communicator of their own.
+// Exchanges messages between the ranks that agree on shared memory. They are Weft's own
+// point-to-point messages, so that the ranks of a node need no communicator of their own.
 class NodeExchange final : public SegmentExchange {
  public:
   NodeExchange(const RoomWanted& wanted, int rank, const Nodes& nodes)
@@ -208,8 +212,8 @@ class NodeExchange final : public SegmentExchange {
   std::optional<SegmentOffer> of_first(const SegmentOffer& own) override { return told(own); }
   std::optional<Lacking> who_lacks(bool this_rank) override { return all_.who_lacks(this_rank); }
 
-  // Broadcasts a value from the first rank of the node; returns an empty value if the message does
-  // not arrive.
+  // Broadcasts a value from the first rank of the node to the node's other ranks. Returns the
+  // value; an empty one if a message has failed.
   template <class Said>
   Said told(Said said) const {
     static_assert(std::is_trivially_copyable_v<Said>);
@@ -245,20 +249,20 @@ std::optional<std::shared_ptr<NodeSharedMemory>> shared_memory_on_node(
   const bool several = nodes.count() > 1;
   auto group = group_of(nodes, node, world_ranks);
   NodeExchange talk(wanted, rank, nodes);
-  // The first rank of the node knows whether there is a NodeSharedMemory of an earlier communicator
-  // that no rank uses any more.
+  // Only the first rank of the node knows whether the memory of an earlier communicator of these
+  // ranks is unused. It looks that up, and the others take the same memory.
   std::shared_ptr<NodeSharedMemory> room =
       node_rank == 0 && ranks > 1 ? node_shared_memories().take(group) : nullptr;
   if (const auto token = talk.told(room ? room->token() : 0); token != 0 && !room)
     room = node_shared_memories().take(group, token);
-  // Every rank has mapped this NodeSharedMemory before, so that none can lack it.
+  // All ranks have mapped this memory before, so no rank can fail to map it.
   if (room && !several) return room;
   const std::int64_t bytes = NodeSharedMemory::bytes(ranks, buffer_bytes) + wanted.further_bytes;
   auto segment = segment_by(talk, rank, node_rank, room || ranks == 1 ? 0 : bytes);
   if (!segment) return std::nullopt;
   if (!*segment) return room;
-  // With several nodes the MPI library may access the segment, because leaders send data from it to
-  // other nodes.
+  // On several nodes the leaders pass parts of the segment to the MPI library, to send them to
+  // other nodes. On a single node the MPI library never needs to access it.
   if (!several) (*segment)->keep_from_library();
   return node_shared_memories().add(std::move(*segment), std::move(group), node_rank, buffer_bytes);
 }

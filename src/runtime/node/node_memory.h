@@ -1,6 +1,6 @@
-// NodeMemory: the memory shared by those ranks of a communicator that run on the same node. The MPI
-// library tells which ranks these are; then sharing is tried, because ranks on one kernel may be in
-// different containers or user namespaces, and unable to map each other's memory.
+// NodeMemory is the shared memory of those ranks of a communicator that run on the same node. The
+// MPI library tells which ranks these are, and then sharing is tried out. It may fail, because
+// ranks on one kernel may run in different containers or user namespaces.
 #pragma once
 
 #include <mpi.h>
@@ -22,12 +22,12 @@
 
 namespace weft {
 
-// This rank's view of its node's memory: the node buffers, and the access that the ranks have to
-// each other's buffers.
+// This rank's view of the shared memory: the node buffers, and access to the buffers of the other
+// ranks on the node.
 class NodeMemory {
  public:
-  // sharing: the sorted ranks in MPI_COMM_WORLD of the node buffers' ranks, if they can access each
-  // other's heaps.
+  // node_buffers: the shared buffers. sharing: the ranks of these buffers (as sorted ranks in
+  // MPI_COMM_WORLD) if they can access each other's heaps; otherwise nullptr.
   explicit NodeMemory(std::shared_ptr<NodeBuffers> node_buffers,
                       std::shared_ptr<const std::vector<int>> sharing = nullptr)
       : node_buffers_(std::move(node_buffers)),
@@ -35,12 +35,13 @@ class NodeMemory {
         peers_(shared_ranges(), this->sharing(), process_memory(), one_copy()) {}
 
   NodeBuffers& node_buffers() { return *node_buffers_; }
-  // Returns the ranks of the node buffers as sorted ranks in MPI_COMM_WORLD; empty if these ranks
-  // cannot access each other's heaps.
+  // Returns the ranks of these buffers as sorted ranks in MPI_COMM_WORLD. Returns an empty list if
+  // they cannot access each other's heaps.
   std::span<const int> sharing() const {
     return sharing_ ? std::span<const int>(*sharing_) : std::span<const int>();
   }
-  // Returns the peers' buffers for the blocking call under way; there is at most one at a time.
+  // Returns the other ranks' buffers in the blocking call that is in progress. There is at most one
+  // such call at a time.
   PeerBuffers& peers() { return peers_; }
 
  private:
@@ -49,52 +50,55 @@ class NodeMemory {
   PeerBuffers peers_;
 };
 
-// Returns the ranks in MPI_COMM_WORLD of a communicator's ranks; -1 for each rank of a session's
-// communicator.
+// Returns the rank in MPI_COMM_WORLD of each rank of `comm`. For a communicator of an MPI session
+// all of them are -1. ranks: the size of `comm`.
 std::vector<int> world_ranks_of(MPI_Comm comm, int ranks);
 
-// Determines node and NUMA domain of each rank. Is called once, collective over MPI_COMM_WORLD.
-// With --reproducible on several nodes, local ranks follow the order of ranks, otherwise they are
-// grouped by domain.
+// Finds out the node and the NUMA domain of each rank of the job. It is collective over
+// MPI_COMM_WORLD, and must be called only once. With --reproducible the ranks of a node keep their
+// order; otherwise, on several nodes, they are grouped by NUMA domain.
 void find_nodes(const Config& config, PlanCache& plans);
 
-// Returns the nodes of these ranks; nullptr if they are not known, or no two ranks share a node.
+// Returns the nodes of these ranks; nullptr if they are unknown, or if no two ranks share a node.
 std::shared_ptr<const Nodes> nodes_of(const std::vector<int>& world_ranks);
-// Returns the NUMA domains of ranks on one node; nullptr if all are in the same domain, or some
-// rank is in none.
+// Returns the NUMA domains of these ranks, which must all be on one node. Returns nullptr if all
+// are in the same domain, or if some rank may run in several.
 std::shared_ptr<const Domains> domains_of(const std::vector<int>& world_ranks);
 
-// Returns the kind of processor if it is equal on all ranks; otherwise Processor::other.
+// Returns the type of the processors on which these ranks run; Processor::other if there are
+// several types.
 Processor processor_of(const std::vector<int>& world_ranks);
 
 // Returns these ranks, sorted, if they can access each other's heaps; otherwise nullptr. All
-// communicators of these ranks share the object.
+// communicators of the same ranks share the returned object.
 std::shared_ptr<const std::vector<int>> ranks_that_share(std::vector<int> world_ranks);
 
-// Further bytes in a communicator's segment for its persistent requests: enough for one with large
-// buffers, or several hundred with small ones. Until they are used they take only addresses.
+// Additional space in a communicator's segment for persistent requests. It is enough for one
+// request with large buffers, or for several hundred with small ones. It takes only addresses until
+// it is used.
 inline constexpr std::int64_t kRoomForRequests_bytes = 32 << 20;
 
-// Makes a segment for the ranks of each node by agree_on_segment(), with kRoomForRequests_bytes as
-// spare bytes. Returns nullopt on all ranks if some rank cannot map its node's segment; the reason
-// is reported once per program.
+// Creates a shared memory segment on each node, with kRoomForRequests_bytes of additional space;
+// collective over the ranks of `talk`. bytes: the required size. Returns nullopt on all ranks if
+// some rank cannot map its node's segment; the reason is reported once per program.
 std::optional<std::shared_ptr<Segment>> segment_by(SegmentExchange& talk, int rank, int node_rank,
                                                    std::int64_t bytes);
 
-// The arguments with which the ranks of a communicator agree on their nodes' shared memory
-// (NodeSharedMemory).
+// The arguments with which the ranks of a communicator agree on shared memory for each of their
+// nodes.
 struct RoomWanted {
-  MPI_Comm comm;       // communicator of all ranks, with error handler MPI_ERRORS_RETURN
-  const Route& route;  // route and tag for messages among the ranks
+  MPI_Comm comm;  // a communicator of all ranks, with error handler MPI_ERRORS_RETURN
+  const Route& route;  // communicator, ranks and tag for messages between the ranks
   int tag;
-  std::int64_t further_bytes;  // bytes needed besides the node buffers; equal on all ranks of a
-                               // node
+  // The size of the memory that is needed besides the node buffers, in bytes. It must be equal on
+  // all ranks of a node.
+  std::int64_t further_bytes;
 };
 
 // Returns the shared memory of this rank's node: that of an earlier communicator with the same
-// ranks, or new memory. Returns nullopt on all ranks if some node has none; nullptr if this rank is
-// alone on its node. Collective over the ranks. nodes, world_ranks: their nodes and ranks in
-// MPI_COMM_WORLD.
+// ranks if it is unused, otherwise new memory. It is collective over the ranks. Returns nullptr if
+// this rank is alone on its node. Returns nullopt on all ranks if some node cannot have shared
+// memory. nodes: the node of each rank. world_ranks: the ranks in MPI_COMM_WORLD.
 std::optional<std::shared_ptr<NodeSharedMemory>> shared_memory_on_node(
     const RoomWanted& wanted, int rank, const Nodes& nodes, const std::vector<int>& world_ranks);
 

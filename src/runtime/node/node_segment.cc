@@ -1,5 +1,5 @@
-// Makes the ranks of a node share a segment by two exchanges. The first one sends the segments'
-// names. The second one tells which rank could not map its node's segment.
+// Lets the ranks of a node share a segment, by two exchanges. The first one sends the segments'
+// names. The second one tells the lowest rank that could not map its node's segment.
 #include "runtime/node/node_segment.h"
 
 #include <utility>

@@ -1,6 +1,7 @@
-// Creates one shared memory segment for the ranks of a node: the first rank creates it and sends
-// its name, the others attach it, and all ranks learn whether each has its node's segment. All must
-// know, because ranks of different nodes would otherwise make different collective calls.
+// Creates one shared memory segment for the ranks of a node. The first rank of the node creates it
+// and sends its name, and the other ranks attach it. Then all ranks of the job learn whether every
+// rank has its segment. If only some ranks knew that a segment is missing, ranks would make
+// different collective calls.
 #pragma once
 
 #include <mpi.h>
@@ -14,25 +15,27 @@
 
 namespace weft {
 
-// The size of the segment that a rank wants and, from the first rank on the node, the segment's
-// name.
+// The size of the segment that a rank wants. From the first rank of the node, also the name of the
+// segment.
 struct SegmentOffer {
   std::int64_t bytes = 0;  // 0 if the node needs no segment
-  SegmentName name{};      // empty if the segment could not be created
+  SegmentName name{};  // empty if the segment could not be created
 };
 
-// Tells which rank is the first that lacks its segment: none does, this rank, or another one.
+// Says which rank is the lowest that has no segment although it needs one: no rank, this rank, or
+// another one.
 enum class Lacking : std::uint8_t { nobody, this_rank_first, another };
 
-// Returns which rank is the first that lacks its segment, as seen by rank `own`. lowest: the number
-// of that rank; `ranks` if no rank lacks its segment.
+// Returns whether the lowest rank without a segment is nobody, this rank, or another one. lowest:
+// that rank; equal to `ranks` if no rank lacks its segment. own: this rank.
 inline Lacking lacking(int lowest, int ranks, int own) {
   if (lowest == ranks) return Lacking::nobody;
   return lowest == own ? Lacking::this_rank_first : Lacking::another;
 }
 
-// SegmentExchange: the exchanges between ranks that agree_on_segment() needs. Each function is
-// collective, and returns nullopt on all ranks if they have called different functions.
+// SegmentExchange makes the exchanges between ranks that agree_on_segment() needs. All of its
+// functions are collective. They return nullopt on all ranks if the ranks have called different
+// functions.
 class SegmentExchange {
  public:
   virtual ~SegmentExchange() = default;
@@ -41,8 +44,8 @@ class SegmentExchange {
   virtual std::optional<Lacking> who_lacks(bool this_rank) = 0;
 };
 
-// Makes the exchanges of SegmentExchange by the MPI library. For of_first() all ranks must be on
-// one node.
+// Makes these exchanges by collectives of the MPI library. To use of_first(), all ranks of the
+// communicator must be on one node.
 class LibraryExchange final : public SegmentExchange {
  public:
   explicit LibraryExchange(MPI_Comm ranks) : ranks_(ranks) {}
@@ -53,10 +56,11 @@ class LibraryExchange final : public SegmentExchange {
   MPI_Comm ranks_;
 };
 
-// Creates a segment for this rank's node, and returns it. Collective over the ranks of `talk`.
-// node_rank: this rank's number on its node. bytes: equal on all ranks of a node; 0 if this node
-// needs none, which returns nullptr. spare: further bytes that are added if the system allows.
-// Returns an error on all ranks, with a message on one of them, if some rank lacks its segment.
+// Creates a segment on each node, and returns that of this rank's node; collective over the ranks
+// of `talk`. node_rank: this rank's number on its node. bytes: the required size, equal on all
+// ranks of a node; 0 if this node needs no segment, and the result is nullptr. spare: additional
+// bytes, which are omitted if the system refuses them. Returns an error on all ranks if any rank
+// lacks its segment; one rank's error contains a message.
 Result<std::shared_ptr<Segment>> agree_on_segment(SegmentExchange& talk, int node_rank,
                                                   std::int64_t bytes, std::int64_t spare);
 

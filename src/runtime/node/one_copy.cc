@@ -1,6 +1,6 @@
-// Determines the size from which a single copy by the kernel is faster than two copies through
-// shared memory. The file of plans has a line for each kind of traffic, with that size as its chunk
-// size; 0 means that a single copy is never faster.
+// Measures from which size one copy by the kernel is faster than two copies through shared memory.
+// The file of plans contains one line for each kind of traffic. Its chunk size is this size; 0
+// means that one copy is never faster.
 #include "runtime/node/one_copy.h"
 
 #include <unistd.h>
@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-// These names appear in the file of plans; `weft info` reads them.
+// These names are written to the file of plans, and `weft info` reads them.
 constexpr const char *kKey = "one copy", *kOfOne = "of one rank, in a row",
                      *kOfAll = "of all ranks";
 constexpr const char *kOneCopy = "one-copy", *kTwoCopies = "two-copies";
@@ -26,8 +26,8 @@ std::string key_of(const char* traffic) {
   return plan_key({"weft " WEFT_VERSION, machine_words(), kKey, traffic});
 }
 
-// Returns the time that the measurement in MPI_Init may take, 5 ms by default: half of
-// --init-budget, which is the budget for initialising a persistent collective.
+// Returns the time in ns that the measurement in MPI_Init may take. This is half of --init-budget,
+// and 5 ms by default.
 std::int64_t budget_ns(const Config& config) {
   return config.init_budget_us * 1'000 / 2;
 }
@@ -38,8 +38,8 @@ Tuning tuning_of(std::int64_t bytes) {
   return tuning;
 }
 
-// The result of earlier runs for a kind of traffic: the size from which a single copy is faster,
-// and whether it needs no further measurement.
+// What earlier runs have found for one kind of traffic: the size in bytes from which one copy is
+// faster, and whether no further measurement is needed.
 struct Kept {
   std::int64_t least_bytes = OneCopyRule::kNever;
   bool is_certain = false;
@@ -52,8 +52,8 @@ Kept kept_in(PlanCache& plans, const char* traffic) {
   return {bytes > 0 ? bytes : OneCopyRule::kNever, plan->doubts == 0};
 }
 
-// Stores the result of a measurement, and returns the size limit to use from now on. Later runs
-// repeat the measurement until two that had enough time agree, or kMostDoubts were made.
+// Stores a measured size, and returns the size to use from now on. Later runs measure again until
+// two complete measurements agree, or kMostDoubts runs have measured.
 std::int64_t keep(PlanCache& plans, const char* traffic, const OneCopyFound& found) {
   constexpr int kMostDoubts = 4;
   const Kept kept = kept_in(plans, traffic);
@@ -71,8 +71,8 @@ std::int64_t keep(PlanCache& plans, const char* traffic, const OneCopyFound& fou
   return found.least_bytes();
 }
 
-// Creates a segment shared by the first two ranks; returns nullopt on both if the second cannot map
-// it.
+// Creates a segment that the first two ranks of the node share. Returns nullopt on both if the
+// second rank cannot map it.
 std::optional<Segment> share_area(MPI_Comm here, int node_rank) {
   SegmentName name{};
   std::int64_t is_there = 0;
@@ -91,8 +91,8 @@ std::optional<Segment> share_area(MPI_Comm here, int node_rank) {
   return attached ? std::optional(std::move(*attached)) : std::nullopt;
 }
 
-// Measures single copies against two copies, with the first two ranks of the node. The first rank
-// returns the measured rule, which the node then uses; the others return `before`.
+// Compares one copy by the kernel with two copies through shared memory, on the first two ranks of
+// the node. The first rank returns the measured rule; the second rank returns `before`.
 OneCopyRule measure(MPI_Comm here, int node_rank, const OneCopyRule& before,
                     const std::vector<int>& world_ranks, OneCopy& copies, const Config& config,
                     PlanCache& plans) {
@@ -104,7 +104,7 @@ OneCopyRule measure(MPI_Comm here, int node_rank, const OneCopyRule& before,
     return before;
   }
   const auto found = trial.measure(budget_ns(config));
-  if (!found.there()) return before;  // a busy machine allows no result; another run will measure
+  if (!found.there()) return before;  // the machine was too busy; another run will measure
   return {keep(plans, kOfOne, found.of_one), keep(plans, kOfAll, found.of_all)};
 }
 
@@ -114,7 +114,7 @@ KnownRule known_rule(const Config& config, int ranks, PlanCache& plans) {
   if (config.one_copy == OneCopyUse::always) return {{0, 0, true}};
   if (config.one_copy == OneCopyUse::never) return {};
   const Kept of_one = kept_in(plans, kOfOne), of_all = kept_in(plans, kOfAll);
-  // Ranks that share cores would disturb each other's measurements.
+  // Ranks that share a core would disturb each other's measurement.
   const bool may_measure = config.init_budget_us > 0 && ranks <= sysconf(_SC_NPROCESSORS_ONLN);
   return {{of_one.least_bytes, of_all.least_bytes},
           may_measure && !(of_one.is_certain && of_all.is_certain)};

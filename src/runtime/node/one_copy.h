@@ -1,6 +1,6 @@
-// The rule that determines when the kernel copies between ranks of this node
-// (select/one_copy_rule.h). The node's first rank finds it in the file of plans, or measures it
-// with the second rank, so that all ranks have the same rule.
+// Finds the sizes from which the kernel copies between ranks of this node (select/one_copy_rule.h):
+// from the user's option, from the file of plans, or by a measurement between the node's first two
+// ranks. The result is equal on all ranks of the node.
 #pragma once
 
 #include <mpi.h>
@@ -14,18 +14,20 @@
 
 namespace weft {
 
-// The rule that the first rank knows before a measurement. It is sent to the others as plain bytes.
+// What the first rank of the node knows before a measurement. It is sent to the other ranks as
+// plain bytes.
 struct KnownRule {
   OneCopyRule rule;
   bool is_to_be_measured = false;
 };
-// Returns the rule from the options or the file of plans. ranks: the number of ranks on the node.
+// Returns the rule from the user's options or the file of plans, and whether it must be measured.
+// ranks: the number of ranks on the node.
 KnownRule known_rule(const Config& config, int ranks, PlanCache& plans);
 
-// Returns the rule after measuring it; equal on all ranks. Collective over the ranks of the node.
-// world_ranks: their ranks in MPI_COMM_WORLD. The first two ranks measure for at most half of
-// --init-budget and store the result in the file of plans. before: the rule to use if there is no
-// time.
+// Measures the rule, and returns it; collective over the ranks of the node. The first two ranks
+// measure for at most half of --init-budget, and store the result in the file of plans. here: a
+// communicator of these ranks. before: the rule to return if nothing could be measured.
+// world_ranks: their ranks in MPI_COMM_WORLD. The result is equal on all ranks.
 OneCopyRule measured_rule(MPI_Comm here, const OneCopyRule& before,
                           const std::vector<int>& world_ranks, OneCopy& copies,
                           const Config& config, PlanCache& plans);

@@ -1,6 +1,6 @@
-// Measures copies between two ranks. Node rank 0 decides what both measure next, and publishes it
-// on a board in shared memory. As in an application, the owner has just written the data to copy,
-// and two sets of buffers alternate.
+// Measures copies between two ranks. Node rank 0 decides what to measure next, and tells node rank
+// 1 through shared memory. To be like an application, the owner of the data has just written them,
+// and two sets of buffers are used in turn.
 #include "runtime/node/one_copy_trial.h"
 
 #include <sched.h>
@@ -22,9 +22,9 @@ namespace {
 
 constexpr int kRanks = 2;
 constexpr int kPolls = 500;
-// The number of consecutive bcasts per measurement: with two copies the root copies in while the
-// other rank still copies the previous call out. In an allgather no rank gets ahead, so that one
-// call is enough.
+// The number of consecutive broadcasts in each measurement. With two copies, the root can already
+// copy data in while the other rank still copies the previous data out. In an allgather no rank
+// gets ahead, so that a single call is enough.
 constexpr std::size_t kCallsOfOne = 4;
 
 Schedule schedule_of(bool of_all, const AlgorithmName& algorithm, int node_rank,
@@ -33,7 +33,7 @@ Schedule schedule_of(bool of_all, const AlgorithmName& algorithm, int node_rank,
   shape.kind = of_all ? Kind::allgather : Kind::bcast;
   shape.rank = node_rank;
   shape.size = kRanks;
-  shape.root = 1;  // node rank 0 reads the data and takes the time
+  shape.root = 1;  // node rank 0 must be the receiver, since it takes the time
   shape.on_one_node = true;
   shape.send.count = shape.recv.count = bytes;
   const Tuning tuning = default_tuning(shape, processor());
@@ -42,8 +42,8 @@ Schedule schedule_of(bool of_all, const AlgorithmName& algorithm, int node_rank,
 
 }  // namespace
 
-// The memory by which both ranks meet, and by which node rank 0 announces the next measurement. It
-// lies in the first page of the shared area.
+// Memory by which both ranks wait for each other, and by which node rank 0 announces the next
+// measurement. It lies in the first page of the shared area.
 struct OneCopyTrial::Board {
   struct alignas(64) Line {
     std::atomic<std::uint32_t> arrived;
@@ -108,8 +108,9 @@ void OneCopyTrial::follow() {
   }
 }
 
-// Returns whether a single copy of blocks of `bytes` bytes is faster than two copies. The first
-// round is not counted; it only touches the pages.
+// Returns whether one copy by the kernel is faster than two copies, for blocks of this size.
+// of_all: measures an allgather instead of a broadcast. The first round is not counted, since the
+// pages are touched for the first time in it.
 bool OneCopyTrial::wins(bool of_all, std::int64_t bytes, OneCopyFound& found) {
   constexpr int kRounds = 4, kEnough = 2;
   constexpr std::int64_t kNone_ns = INT64_MAX / 16;
@@ -137,7 +138,7 @@ std::int64_t OneCopyTrial::timed_ns(const Step& step) {
   return now_ns() - began;
 }
 
-// Waits until both ranks have called this function equally often.
+// Waits until the other rank has called this function as often as this rank has.
 void OneCopyTrial::meet() {
   const auto other = static_cast<std::size_t>(1 - node_rank_);
   board_.lines[static_cast<std::size_t>(node_rank_)].arrived.store(++met_,
@@ -165,7 +166,7 @@ void OneCopyTrial::carry_out(const Step& step, std::size_t set) {
   std::byte* const send = buffers_->sets[set].send.data();
   std::byte* const recv = buffers_->sets[set].recv.data();
   const bool is_root = schedule.shape.rank == schedule.shape.root;
-  std::byte* const only = is_root ? send : recv;  // the only buffer of a bcast
+  std::byte* const only = is_root ? send : recv;  // a broadcast has only one buffer
   const TempBuffer temp(schedule.temp_bytes);
   Operands operands{{step.of_all ? send : only, step.of_all ? recv : only, temp.data()},
                     nullptr,

@@ -1,7 +1,7 @@
-// OneCopyTrial: two ranks of a node measure from which size a copy by the kernel is faster than two
-// copies through the node's shared memory. They carry out a bcast and an allgather with the
-// schedules that calls will use. Two ranks suffice, because the cost of a copy depends on processor
-// and system; the other ranks only wait for the result.
+// OneCopyTrial measures from which size one copy by the kernel is faster than two copies through
+// shared memory. Two ranks of a node carry out a broadcast and an allgather, with the same
+// schedules as calls of the application. Two ranks suffice, because the cost of a copy depends only
+// on the processor and the system.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ namespace weft {
 
 class OneCopyTrial {
  public:
-  // The block sizes to measure, largest first.
+  // The sizes of blocks to measure in bytes, largest first.
   static constexpr std::array<std::int64_t, 5> kSizes_bytes = {512 << 10, 256 << 10, 128 << 10,
                                                                64 << 10, 32 << 10};
   using Time = OneCopyFound::Time;
@@ -25,8 +25,8 @@ class OneCopyTrial {
     bool there() const { return !of_one.times.empty() && !of_all.times.empty(); }
   };
 
-  // area: memory of size bytes() shared by both ranks, page-aligned, initially zero. node_rank: 0
-  // or 1. world_ranks: both ranks in MPI_COMM_WORLD.
+  // area: memory that both ranks share, page-aligned and initially zero; its size must be bytes().
+  // node_rank: 0 or 1. world_ranks: both ranks in MPI_COMM_WORLD.
   OneCopyTrial(std::byte* area, int node_rank, const std::array<int, 2>& world_ranks,
                OneCopy& copies);
   ~OneCopyTrial();
@@ -34,8 +34,9 @@ class OneCopyTrial {
   OneCopyTrial& operator=(const OneCopyTrial&) = delete;
   static std::int64_t bytes();
 
-  // measure() runs on node rank 0 while node rank 1 calls follow(). It begins with the largest
-  // size, where a single copy is most likely to win, and ends where that loses, or after budget_ns.
+  // Node rank 0 must call measure(), and node rank 1 follow(). It starts with the largest size,
+  // where one copy is most likely to be faster. It ends at the first size where one copy is slower,
+  // or after `budget_ns`.
   Result measure(std::int64_t budget_ns);
   void follow();
 

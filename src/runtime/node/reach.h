@@ -1,5 +1,5 @@
-// Reach: the means by which this process accesses the memory of other processes on the node: shared
-// memory, attachment (XPMEM), or copies by the kernel.
+// Holds the means by which this process accesses memory of other processes on the node: shared
+// memory, attached memory (XPMEM), and copies by the kernel.
 #pragma once
 
 #include <memory>
@@ -11,18 +11,19 @@
 
 namespace weft {
 
-// Returns the table of memory that this process shares. It lives until the process ends.
+// Returns the table of memory that this process shares with others. It exists until the process
+// ends.
 SharedRanges& shared_ranges();
-// Returns the memory that can be attached by XPMEM; nullptr if processes cannot attach each other's
-// memory.
+// Returns the means to attach memory by XPMEM; nullptr if the processes of the node cannot do so.
 ProcessMemory* process_memory();
-// Returns the means to copy by the kernel; nullptr if the kernel does not copy between processes.
+// Returns the means to copy by the kernel; nullptr if the kernel does not copy between processes of
+// the node.
 OneCopy* one_copy();
-// Returns the rule that determines for which collectives the kernel copies; equal on all ranks of
+// Returns the rule that says for which collectives the kernel copies. It is equal on all ranks of
 // the node.
 const OneCopyRule& one_copy_rule();
 
-// The means by which this process accesses other processes' memory. They are determined once, in
+// The means by which this process accesses memory of other processes. They are determined in
 // MPI_Init, and kept until the process ends.
 struct Reach {
   std::unique_ptr<ProcessMemory> processes;

@@ -1,6 +1,6 @@
-// Determines how other processes can access the application's buffers. All bytes of a buffer that a
-// collective accesses must lie in one shared range. Otherwise other processes may be able to attach
-// them, or the kernel to copy them.
+// Finds out how other processes can access the application's buffers. A buffer in shared memory is
+// accessible if all bytes that the collective uses lie in one shared range. Other buffers may be
+// attached by XPMEM, or copied by the kernel.
 #include "runtime/node/shared_buffers.h"
 
 #include <algorithm>
@@ -37,8 +37,8 @@ PublishedBuffers BuffersToShow::in(const Call& call, std::span<const int> all_ra
   return {shown(input_, call, all_ranks, use), shown(result_, call, all_ranks, use)};
 }
 
-// Returns the description of a part of a buffer for other processes. Non-contiguous data are
-// described as not accessible; the ranks then do not use buffers in place.
+// Returns the description of one part of a buffer for the other ranks. Data with gaps are described
+// as not accessible, and the ranks then do not use buffers in place.
 ShownBuffer BuffersToShow::shown(const Part& part, const Call& call, std::span<const int> all_ranks,
                                  ProcessMemory::Use use) const {
   if (!plain_) return {ShownBuffer::kNotShared, 0};

@@ -1,4 +1,5 @@
-// Describes the application's buffers to other processes that may access them.
+// Describes the application's buffers to other processes of the node, which may access them in
+// place.
 #pragma once
 
 #include <span>
@@ -9,24 +10,25 @@
 
 namespace weft {
 
-// The description of this rank's buffers for a direct schedule, by which other ranks use these
-// buffers in place. It is computed once for all calls, except for the addresses.
+// Describes this rank's buffers of a collective to the other ranks, which use them in place. The
+// description is computed once for all calls with the same schedule; only the addresses change.
 class BuffersToShow {
  public:
   BuffersToShow() = default;
-  // by_kernel: the kernel may copy buffers that are not accessible otherwise.
+  // direct: the schedule that uses buffers in place. by_kernel: whether the kernel may copy from
+  // buffers that are not accessible otherwise.
   BuffersToShow(const Schedule& direct, bool by_kernel);
 
-  // Returns the description with the call's addresses. all_ranks: the call's ranks in
-  // MPI_COMM_WORLD, sorted. use: how often these buffers are used.
+  // Returns the description for one call. all_ranks: the call's ranks in MPI_COMM_WORLD, sorted.
+  // use: whether these buffers are used once or repeatedly.
   PublishedBuffers in(const Call& call, std::span<const int> all_ranks,
                       ProcessMemory::Use use) const;
 
  private:
   struct Part {
     bool is_used = false;
-    Location origin{};  // the location from which other ranks count offsets
-    Range bytes{};      // range in bytes from the beginning of the buffer
+    Location origin{};  // the place in the buffer from which other ranks count offsets
+    Range bytes{};  // range in bytes from the beginning of the buffer
   };
   static Part part(const Shape& shape, const Location& origin);
   ShownBuffer shown(const Part& part, const Call& call, std::span<const int> all_ranks,

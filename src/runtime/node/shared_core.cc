@@ -1,4 +1,4 @@
-// Creates shared memory on each node with an entry for each of its threads.
+// Creates shared memory on each node, with an entry for each rank's thread.
 #include "runtime/node/shared_core.h"
 
 #include <unistd.h>
@@ -15,7 +15,8 @@
 namespace weft {
 namespace {
 
-// Creates memory shared by the node's ranks; returns nullptr on all of them if that fails.
+// Creates memory that the node's ranks share; collective over `node`. Returns nullptr on all ranks
+// if that fails.
 std::shared_ptr<std::byte> memory_of_node(MPI_Comm node, int local_rank, std::int64_t bytes) {
   LibraryExchange talk(node);
   auto segment = agree_on_segment(talk, local_rank, bytes, 0);
@@ -41,7 +42,8 @@ Baton baton_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_t
 namespace {
 
 constexpr std::uint64_t kTrial = 0x7765'6674'6465'736b;
-const std::uint64_t trial = kTrial;  // the agent reads it to test its access to this process
+// the agent reads it, to find out whether it can access this process
+const std::uint64_t trial = kTrial;
 
 void fill(MailboxMemory& mailbox) {
   mailbox.process = getpid();
@@ -56,8 +58,8 @@ bool can_reach(const MailboxMemory& mailbox) {
   return moved == OtherProcess::Moved::all && read == kTrial;
 }
 
-// Starts the agent of this core; it serves before this returns. Returns nullptr if the system has
-// no thread.
+// Starts the agent of this core. It is ready when this function returns. Returns nullptr if the
+// system has refused the thread.
 std::unique_ptr<CoreAgent> start_agent(const std::shared_ptr<void>& memory, MailboxMemory* own,
                                        const std::vector<MailboxMemory*>& mailboxes,
                                        Observer& observer) {

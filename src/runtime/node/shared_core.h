@@ -1,5 +1,6 @@
-// Connects progress threads that a placement puts on the same core: by a baton (engine/baton.h), or
-// by an agent that carries out the operations of all their ranks (engine/core_agent.h).
+// Connects the progress threads that share a core. They pass each other a baton, so that one of
+// them polls at a time (engine/baton.h), or a single agent thread advances the collectives of all
+// their ranks (engine/core_agent.h).
 #pragma once
 
 #include <mpi.h>
@@ -15,23 +16,24 @@
 
 namespace weft {
 
-// Returns the baton that this rank's thread shares with the other threads on its core. Collective
-// over the ranks of this node. core_of_thread: indexed by local rank; -1 if that rank's thread
-// stays on the rank's cores. A rank that cannot share memory with the others gets a baton of its
-// own, by which no other thread wakes it.
+// Returns the baton that this rank's progress thread shares with the other threads on its core. It
+// is collective over `node`, a communicator of this node's ranks. local_rank: this rank there.
+// core_of_thread: the core of each rank's thread; -1 if the thread stays on its rank's cores. If
+// shared memory is not available, each rank gets a baton of its own, which no other thread passes
+// on.
 Baton baton_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_thread);
 
-// The objects by which this rank uses the agent of its core: its mailbox and, on one rank, the
-// agent itself.
+// What a rank needs to use the agent of its core: its mailbox and, on one of the ranks, the agent
+// itself.
 struct AgentOfCore {
-  std::optional<Mailbox> mailbox;    // nullopt if this rank has no agent
-  std::unique_ptr<CoreAgent> agent;  // set in the lowest rank on its core
+  std::optional<Mailbox> mailbox;  // nullopt if this rank has no agent
+  std::unique_ptr<CoreAgent> agent;  // only on the lowest rank of the core
   bool shares_core = false;
-  bool is_refused = false;       // the system has no thread for the agent
-  const char* why_none() const;  // returns in words why there is no mailbox
+  bool is_refused = false;  // whether the system has refused a thread for the agent
+  const char* why_none() const;  // returns as words why there is no mailbox
 };
-// Returns this rank's part in the agent of its core, with the arguments of baton_for(). If two or
-// more threads share a core, the agent is a further thread on that core.
+// Starts the agent of this rank's core, if two or more progress threads share the core. The agent
+// is a further thread on this core. It is collective, with the same arguments as baton_for().
 AgentOfCore agent_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_thread,
                       Observer& observer);
 

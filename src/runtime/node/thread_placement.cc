@@ -1,5 +1,5 @@
-// Places the progress threads of a node's ranks. If a policy cannot be followed, the threads stay
-// on their ranks' cores.
+// Chooses the cores of the progress threads of a node's ranks. If the policy cannot be followed,
+// the threads stay on the cores of their ranks.
 #include "runtime/node/thread_placement.h"
 
 #include <sched.h>
