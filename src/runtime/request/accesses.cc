@@ -6,7 +6,8 @@
 
 namespace weft {
 
-// The object is never destroyed, since threads may use it while the process exits.
+// Returns the only object of this process. It is never destroyed, since threads may use it while
+// the process exits.
 Accesses& Accesses::own() {
   static auto* const all = new Accesses;
   return *all;

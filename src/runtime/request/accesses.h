@@ -1,8 +1,8 @@
-// Accesses: the application's large one-sided accesses without a request (MPI_Put, MPI_Get,
-// MPI_Accumulate, ...). They are transfers (transfers.h): the progress thread lets the library
-// progress them from their start until the call that completes them. Since they have no handle,
-// they are counted by window and target. A target knows of accesses only if it has exposed its
-// window by MPI_Win_post or MPI_Win_fence; its library may have to answer.
+// Accesses tracks the application's large one-sided accesses that have no request (MPI_Put,
+// MPI_Get, MPI_Accumulate, ...). From the start of an access until the call that completes it, the
+// progress thread makes MPI calls in which the MPI library can progress the access. Without
+// handles, accesses are counted by window and target rank. The target learns of accesses only if it
+// has exposed its window by MPI_Win_post or MPI_Win_fence; its MPI library may have to take part.
 #pragma once
 
 #include <mpi.h>
@@ -17,13 +17,13 @@
 
 namespace weft {
 
-// The number of pairs of window and target that have accesses, plus the number of exposed windows.
+// The number of pairs of window and target rank with accesses, plus the number of exposed windows.
 // Calls that complete accesses read it first.
 inline std::atomic<int> accesses_under_way{0};
 
 class Accesses {
  public:
-  // Returns the object of this process.
+  // Returns the only object of this process.
   static Accesses& own();
 
   void started(MPI_Win window, int target);
@@ -34,7 +34,7 @@ class Accesses {
   void end_exposure(MPI_Win window);
   void end_all(MPI_Win window);
 
-  std::int64_t count() const { return count_.load(); }  // number of accesses started so far
+  std::int64_t count() const { return count_.load(); }  // accesses started so far
 
  private:
   struct OfWindow {
@@ -53,15 +53,15 @@ class Accesses {
   std::atomic<std::int64_t> count_{0};
 };
 
-// Records a large access that has been started.
+// Must be called when a large access has been started.
 void access_started(MPI_Win window, int target);
-// Records that other ranks may access the window, after MPI_Win_post has succeeded. The amount that
-// they transfer is unknown; it is at most the window's size. If the window is shared memory, the
-// origin alone moves the data, and nothing is recorded.
+// Must be called when MPI_Win_post has succeeded, since other ranks may now access the window. How
+// many bytes they will transfer is unknown; it is at most the size of the window. Nothing is
+// recorded for windows in shared memory, where the origin moves the data alone.
 void begin_exposure(MPI_Win window);
-// Calls begin_exposure() for MPI_Win_fence with this assertion, but not under Open MPI: after a
-// fence a window may stay exposed until it is freed, and Open MPI's file accesses tolerate no
-// second thread in the library (transfers.h).
+// Calls begin_exposure() for an MPI_Win_fence with this assertion. Under Open MPI it does nothing:
+// after a fence a window may stay exposed until it is freed, and in all that time no second thread
+// could safely be inside Open MPI because of file accesses (transfers.h).
 inline void begin_fence_epoch(int assertion, MPI_Win window) {
 #ifdef WEFT_FAMILY_OPENMPI
   static_cast<void>(assertion);
@@ -71,9 +71,8 @@ inline void begin_fence_epoch(int assertion, MPI_Win window) {
 #endif
 }
 
-// Record that accesses have ended. These functions are called before a call that waits for the end
-// of accesses, or after a call that has reported their end. They also drop accesses that have
-// failed.
+// Record that accesses have ended. They must be called before an MPI call that waits for the end of
+// accesses, or after a call that has reported it. Accesses that have failed are dropped, too.
 void end_known_accesses(MPI_Win window);
 void end_known_accesses(MPI_Win window, int target);
 void end_known_exposure(MPI_Win window);

@@ -1,4 +1,4 @@
-// BlockingCall: marks that the application is inside an MPI call that may wait for another process.
+// BlockingCall marks that the application is inside an MPI call that may wait for another process.
 #pragma once
 
 #include <mpi.h>
@@ -12,10 +12,10 @@
 
 namespace weft {
 
-// Marks, while it lives, that the application is inside an MPI call that may wait for another
-// process. Meanwhile the progress thread takes over operations that the caller would have advanced.
-// If there may be no such thread, the call is made in its non-blocking form, and the caller
-// advances operations while it waits.
+// While this object lives, the application is inside an MPI call that may wait for another process.
+// The progress thread then advances collectives that the calling thread would otherwise advance. If
+// there is no such thread, the call is made in its non-blocking form, and the calling thread
+// advances collectives while it waits.
 class BlockingCall {
  public:
   explicit BlockingCall(CallId id);
@@ -23,16 +23,18 @@ class BlockingCall {
   BlockingCall(const BlockingCall&) = delete;
   BlockingCall& operator=(const BlockingCall&) = delete;
 
-  // Returns whether no thread can take operations over. The result is constant and equal on all
-  // ranks, because the blocking and the non-blocking form of a collective do not match each other.
+  // Returns whether there is no thread that could advance collectives. The result is constant and
+  // equal on all ranks. It must be, because the blocking and the non-blocking form of a collective
+  // do not match each other.
   bool must_not_block() const { return alone_; }
-  // Returns whether this rank must advance operations at this moment. Is only for calls whose
-  // blocking and non-blocking forms match each other.
+  // Returns whether this rank must advance collectives itself now. It may be used only for calls
+  // whose blocking and non-blocking forms match each other, since the result differs between ranks.
   bool must_help() const;
-  // Starts the call by `post` and advances operations until it has completed. status: nullptr to
-  // ignore it.
+  // Starts the call by post(), and advances collectives until it is complete. status: may be
+  // nullptr. Returns an MPI error code.
   int drive(const std::function<int(MPI_Request*)>& post, MPI_Status* status);
-  // Repeats the non-blocking form until it sets its flag, and advances operations meanwhile.
+  // Repeats ask(), the non-blocking form of the call, until it sets its flag. Between these calls
+  // it advances collectives. Returns an MPI error code.
   int repeat(const std::function<int(int*)>& ask);
 
  private:
@@ -40,7 +42,7 @@ class BlockingCall {
   const WatchedCall watched_{id_};
   LongjmpSafe<Progress::Blocked> handed_over_;
   bool alone_ = false;
-  long long began_ns_ = 0;  // time of the beginning; 0 without summary and trace
+  long long began_ns_ = 0;  // when the call began; 0 without summary and trace
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// FreedLater: frees a datatype or operator when the last operation that uses it has ended.
+// FreedLater frees a datatype or operator when the last collective that uses it is complete.
 #pragma once
 
 namespace weft {

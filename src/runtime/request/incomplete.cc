@@ -1,5 +1,5 @@
-// Ends collectives that the application has left incomplete. Even an erroneous program must neither
-// hang in MPI_Finalize nor keep other ranks from ending.
+// Ends collectives that the application has left incomplete. Even an erroneous program must not
+// hang in MPI_Finalize, and must not keep other ranks from ending.
 #include "runtime/request/incomplete.h"
 
 #include <sched.h>
@@ -30,7 +30,8 @@ bool all_done(const Operations& operations) {
   return std::all_of(operations.begin(), operations.end(), [](auto& one) { return one->done(); });
 }
 
-// Returns for instance "MPI_Iallreduce (1000), MPI_Ibarrier (1)".
+// Returns how many collectives of each MPI function there are, for instance "MPI_Iallreduce (1000),
+// MPI_Ibarrier (1)".
 std::string by_name(const Operations& operations) {
   std::map<std::string, int> counts;
   for (const auto& operation : operations) ++counts[call_name(operation->id())];
@@ -46,7 +47,7 @@ std::int64_t rounds_done(const Operations& operations) {
   return rounds;
 }
 
-// Progresses operations until all are complete, or none has made progress for a while.
+// Advances these collectives until all are complete, or none has made progress for a while.
 void bring_forward(Runtime& runtime, const Operations& operations) {
   for (auto& operation : operations)
     if (auto* persistent = operation->persistent()) persistent->hand_over();
@@ -58,7 +59,8 @@ void bring_forward(Runtime& runtime, const Operations& operations) {
       since_ns = now_ns();
     }
     if (now_ns() - since_ns > kPatience_ns) return;
-    std::this_thread::sleep_for(std::chrono::microseconds(20));  // leaves the core to workers
+    // leaves the core to worker threads
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
 }
 
@@ -111,8 +113,8 @@ void finish_before_blocking(Runtime& runtime, MPI_Comm comm) {
   bring_forward(runtime, operations);
 }
 
-// Waits until all ranks have arrived. Then all have begun the same comparisons, which can therefore
-// complete.
+// Waits until all ranks have arrived here. They have then started the same comparisons, so that
+// these can be completed.
 void finish_comparisons(Runtime& runtime) {
   const Communicator* world = Communicators::own().find(handles.comm_world);
   MPI_Request all_here = handles.request_null;
@@ -132,11 +134,11 @@ void finish_comparisons(Runtime& runtime) {
 void abort_job(const std::string& why) {
   say(why);
   std::fflush(nullptr);
-  // Waits, because Hydra (MPICH's launcher) discards output of an aborting job that it has not read
-  // yet.
+  // Hydra (MPICH's launcher) discards the output of an aborted job that it has not read yet, so
+  // this rank waits before it aborts.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  // Aborts, because Hydra sometimes misses a mere exit: in one job of two hundred it left the other
-  // ranks in MPI_Finalize.
+  // Hydra sometimes does not notice a mere exit: in one of two hundred jobs it left the other ranks
+  // in MPI_Finalize.
   library_calls.Abort(handles.comm_world, 1);
   std::_Exit(1);
 }

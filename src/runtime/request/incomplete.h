@@ -8,30 +8,30 @@
 
 namespace weft {
 
-// Progresses incomplete collectives for a while, since other ranks may wait for this rank, and
-// names them in a sentence. Does not return if a thread stays inside the MPI library, which then
-// cannot be finalised.
+// Advances incomplete collectives, since other ranks may wait for this rank. It stops after a while
+// without progress. It prints a message that names the collectives. It aborts the job if a worker
+// thread is still inside the MPI library, which then cannot be finalised.
 void settle_incomplete(Runtime& runtime, int rank);
 
-// Waits until the threads of engine tcc have left the library, or none has made progress for a
-// while.
+// Waits until the worker threads (engine tcc) have left the MPI library, or none has made progress
+// for a while.
 void let_workers_end(Runtime& runtime);
 
-// Waits until the communicator's worker is idle, that is, until the other ranks have begun the same
-// collectives. Must be called before library collectives on an internal communicator that has a
-// worker for engine auto.
+// Waits until the communicator's worker thread is idle, that is, until the other ranks have started
+// the same collectives. It must be called before any other collective on an internal communicator
+// with a worker.
 void let_worker_end(Runtime& runtime, const Communicator& communicator);
 
-// Progresses the operations under way on this communicator, which all ranks have begun, until they
-// are complete or have stood still for a while. Must be called before a blocking collective of the
-// library. Does nothing if threads progress the operations.
+// Advances this communicator's active collectives until they are complete, or have made no progress
+// for a while. It must be called before a blocking collective of the MPI library. It does nothing
+// if there are threads that advance collectives.
 void finish_before_blocking(Runtime& runtime, MPI_Comm comm);
 
-// Reports the reason and ends all ranks.
+// Prints the reason, and aborts all ranks.
 [[noreturn]] void abort_job(const std::string& why);
 
-// Completes the comparisons of variants under way. The application has no request for them, so that
-// it waits for none.
+// Completes the unfinished comparisons between ranks, by which engine auto chooses variants. The
+// application has no request for them, so it does not wait for them.
 void finish_comparisons(Runtime& runtime);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Starts, advances and completes a short collective by its caller alone. Between start and wait the
-// caller carries out only steps of the schedule.
+// Carries out a short collective on the calling thread alone. Between the start call and the wait
+// call that thread does nothing for it.
 #include "runtime/request/inline_call.h"
 
 #include <algorithm>
@@ -54,9 +54,10 @@ bool InlineCall::start(Runtime& runtime, CallId id, const Call& call, const Reci
   operands_ = operands_of(call_, kernel_, nullptr);
   operands_.use(turn_, *schedule_);
   alone_.emplace(*schedule_, operands_, turn_);
-  // The start does not look for the other ranks' signals: a signal is a cache line, and reading it
-  // too early delays the rank that writes it. A rank that is ahead finds its node buffer still in
-  // use for a moment, which is shorter than a conversion to an ordinary operation.
+  // The start call does not look for signals of other ranks. A signal is a cache line, and reading
+  // it too early delays the rank that writes it. If this rank is ahead, its shared buffer may still
+  // be in use for a moment. Waiting for that takes less time than turning the call into an ordinary
+  // collective.
   constexpr int kLooks = 200;
   for (int look = 0; look < kLooks; ++look) {
     state_ = alone_->progress(0);
@@ -66,8 +67,7 @@ bool InlineCall::start(Runtime& runtime, CallId id, const Call& call, const Reci
   *request = carrier_->request;
   if (!may_stay()) [[unlikely]] {
     become_operation();
-    rests_ = 0;  // this conversion was due to the call itself, so that the next calls may be inline
-                 // again
+    rests_ = 0;  // this call had to become an ordinary collective, but the next ones need not
   }
   return true;
 }
@@ -96,9 +96,10 @@ bool InlineCall::start(Runtime& runtime, CallId id, const Call& call, const Reci
   return kCollectiveMismatch;
 }
 
-// any_ is false while the call is advanced, so that a reduction operator that calls MPI cannot
-// convert it to an ordinary operation. The wait also advances operations left to callers, because a
-// program may make only inline calls while others are under way.
+// Waits for the inline call. any_ is set to false first, so that a reduction operator that calls
+// MPI does not turn the call into an ordinary collective. Other collectives that only application
+// threads may advance are advanced, too, because a program may make nothing but inline calls
+// meanwhile.
 int InlineCall::wait(Runtime& runtime, MPI_Request* request, MPI_Status* status) {
   any_ = false;
   const int polls = runtime.progress.polls_inline();
@@ -119,7 +120,7 @@ int InlineCall::test(Runtime& runtime, MPI_Request* request, int* flag, MPI_Stat
   *flag = state_ != SharedMemoryCall::State::blocked;
   if (*flag) return complete(request, status);
   MPI_Request carrier = carrier_->request;
-  int ended = 0;  // stays 0: MPI_Test only lets the library progress its own messages
+  int ended = 0;  // stays 0; MPI_Test serves only to progress the MPI library
   library_calls.Test(&carrier, &ended, MPI_STATUS_IGNORE);
   any_ = true;
   return MPI_SUCCESS;
@@ -134,7 +135,7 @@ int InlineCall::test(Runtime& runtime, MPI_Request* request, int* flag, MPI_Stat
       std::make_shared<RequestedOperation>(id_, call_, communicator_->shared_from_this(), schedule_,
                                            kernel_, communicator_->tags.of_single(number_));
   operation->set_in_memory(true);
-  Carrier* const carrier = carrier_.release();  // the library's callback deletes it
+  Carrier* const carrier = carrier_.release();  // the request's callback deletes it
   carrier->operation = operation.get();
   operation->take_over(carrier->request, turn_, *alone_, state_);
   if (in_flight_) operation->count_in(*in_flight_);

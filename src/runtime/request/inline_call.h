@@ -1,10 +1,12 @@
-// InlineCall: a short collective with a request that its caller carries out by itself, in the start
-// call and in the wait or test calls that follow. It uses only the node's shared memory, and no
-// rank waits for this one after the start. Therefore no list, lock or other thread needs to know of
-// it, and its request is reused. Any other event turns it into an ordinary operation, which
-// continues from there. There is only one at a time: the next user of the memory relies on this
-// rank having ended the previous call, or on a thread that can end it while its caller blocks. Its
-// request is a generalised request that the library never completes.
+// InlineCall is a short non-blocking collective that the calling thread carries out alone, in the
+// start call and in the wait or test calls. It uses only the node's shared memory, and no rank
+// waits for this rank after its start. Therefore no list, lock or other thread needs to know of it,
+// and its request (a generalised request that the MPI library never completes) can be reused.
+//
+// There is at most one inline call at a time. Any other MPI activity turns it into an ordinary
+// collective, which continues at the same point. This keeps the use of shared memory in order: the
+// next user of the memory relies on the previous call having ended on this rank, or on a thread
+// that can end it.
 #pragma once
 
 #include <memory>
@@ -18,15 +20,15 @@ namespace weft {
 
 class Runtime;
 
-// Returns whether a rank gives all its signals before it waits for the first time. If so, no other
-// rank waits for a rank that waits itself. schedule: uses only shared memory.
+// Returns whether a rank gives all its signals before it first waits for another rank. If so, no
+// rank waits for a rank that is itself waiting. schedule: must use only shared memory.
 bool signals_at_once(const Schedule& schedule);
 
 class InlineCall {
  public:
   InlineCall() = default;
-  // Returns the object of this process. Before the runtime begins, only hand_over() and any() may
-  // be called.
+  // Returns the only object of this process. Until the runtime has started, only hand_over() and
+  // any() may be called.
   static InlineCall& own();
   InlineCall(const InlineCall&) = delete;
   InlineCall& operator=(const InlineCall&) = delete;
@@ -34,29 +36,31 @@ class InlineCall {
   bool any() const { return any_; }
   bool has(MPI_Request request) const { return any_ && carrier_->request == request; }
 
-  // Starts a call whose plan allows it, if no other inline call is under way. in_flight: counts the
-  // call if it becomes an ordinary operation; may be nullptr. Returns whether the call was started;
-  // if not, nothing has changed.
+  // Starts a collective, unless another inline call is active. The caller must know from the call's
+  // plan that the collective can be carried out inline. in_flight: a counter of active calls, used
+  // if the call becomes an ordinary collective; may be nullptr. Returns false, without any effect,
+  // if the call was not started.
   bool start(Runtime& runtime, CallId id, const Call& call, const Recipe& recipe,
              std::atomic<int>* in_flight, MPI_Request* request);
-  // Completes the current call. Returns an MPI error code.
+  // Waits for the current inline call to complete. Returns an MPI error code.
   int wait(Runtime& runtime, MPI_Request* request, MPI_Status* status);
-  // Advances the current call as far as possible. Also advances operations that only application
-  // threads inside MPI calls may advance.
+  // Advances the current inline call as far as possible. Also advances other collectives that only
+  // application threads may advance. Returns an MPI error code.
   int test(Runtime& runtime, MPI_Request* request, int* flag, MPI_Status* status);
 
-  // Turns the current call into an ordinary operation. Must be called before any other MPI activity
-  // of this thread.
+  // Turns the current inline call into an ordinary collective. It must be called before any other
+  // MPI activity of this thread.
   void hand_over() {
     if (any_) [[unlikely]]
       become_operation();
   }
-  // Frees the request that inline calls reuse. Must be called before the MPI library finalises.
+  // Frees the request that inline calls reuse. It must be called before the MPI library is
+  // finalised.
   void end();
 
  private:
-  // A generalised request and the operation that it belongs to; nullptr while an InlineCall holds
-  // the request.
+  // A generalised request, and the ordinary collective to which it belongs; nullptr while the
+  // request belongs to an inline call.
   struct Carrier {
     MPI_Request request{};
     RequestedOperation* operation = nullptr;
@@ -73,8 +77,8 @@ class InlineCall {
     return state_ == SharedMemoryCall::State::blocked && alone_->begun();
   }
 
-  // The number of calls that start as ordinary operations after an inline call had to become one,
-  // since the conversion costs more than an ordinary start.
+  // After an inline call had to become an ordinary collective, this many calls are started as
+  // ordinary collectives at once, because the conversion takes longer than an ordinary start.
   static constexpr int kRest = 16;
 
   bool any_ = false;
@@ -82,13 +86,13 @@ class InlineCall {
   SharedMemoryCall::State state_{};
   std::unique_ptr<Carrier> carrier_;  // nullptr before the first call
   CallId id_{};
-  std::uint32_t number_ = 0;  // the call's sequence number on its communicator
+  std::uint32_t number_ = 0;  // sequence number of the call on its communicator
   Communicator* communicator_ = nullptr;
-  std::shared_ptr<const Schedule> schedule_;  // kept after the call, since the next call most
-                                              // likely has the same schedule
+  // Kept after the call, since the next call most likely has the same schedule.
+  std::shared_ptr<const Schedule> schedule_;
   Kernel kernel_ = nullptr;
   std::atomic<int>* in_flight_ = nullptr;
-  FloatingPoint computes_as_;  // the caller's floating-point mode; set if the call has a kernel
+  FloatingPoint computes_as_;  // floating-point mode of the calling thread; set for reductions only
   Call call_;
   NodeBufferUse turn_;
   Operands operands_;

@@ -1,5 +1,5 @@
-// Passthrough: tells whether a call with requests or a short message may go directly to the
-// library's function.
+// Decides whether an MPI call with requests, or with a short message, may go directly to the MPI
+// library.
 #pragma once
 
 #include <mpi.h>
@@ -14,13 +14,14 @@
 
 namespace weft {
 
-// Returns whether Weft watches no request of the library: neither a non-blocking collective, for
-// summary, trace or learning, nor a large transfer. Requires an active runtime.
+// Returns whether Weft tracks no request of the MPI library: neither a non-blocking collective (for
+// the summary, the trace or learning), nor a large message. The runtime must be active.
 inline bool nothing_followed() {
   return !Requests::own().watching() && known_transfers.load(std::memory_order_relaxed) == 0;
 }
-// Returns whether a call with these requests concerns only the library. It does if the application
-// has no requests of Weft, or if Weft has nothing under way and none of these requests is Weft's.
+// Returns whether a call with these requests may go to the MPI library alone. It may if the
+// application has no requests of Weft's, or if no collective of Weft's is active and none of these
+// requests is Weft's.
 [[gnu::always_inline]] inline bool only_library(const MPI_Request* requests, int count = 1) {
   constexpr int kMostLookedAt = 16;
   if (passthrough_epoch.load(std::memory_order_acquire) == 0) return false;
@@ -34,7 +35,7 @@ inline bool nothing_followed() {
   return true;
 }
 // Returns whether a message is so short that Weft need not see its start.
-template <class Count>  // type of the call's count, since each conversion costs an instruction
+template <class Count>  // type of the count, since a conversion costs an instruction
 bool is_short(Count count, MPI_Datatype type) {
   const KnownTypes::Known& known = known_types.at(type);
   return known.type == type && count < known.least_count &&

@@ -1,5 +1,5 @@
-// Implements persistent collectives: their request in the library (the carrier), and their start
-// and completion.
+// Implements persistent collectives: their request in the MPI library (the carrier), their start,
+// and their completion.
 #include "runtime/request/persistent.h"
 
 #include <atomic>
@@ -75,8 +75,8 @@ void PersistentOperation::announce() {
   if (carrier_started_) complete_carrier();
 }
 
-// Completes the library's request of the operation (the carrier). Its receive has been posted, so
-// that this send completes at once.
+// Completes the carrier, the MPI library's request for this collective. It is a receive that is
+// already posted, so that this send completes at once.
 void PersistentOperation::complete_carrier() {
   library_calls.Send(nullptr, 0, handles.byte, 0, carrier_tag_, self_communicator());
 }

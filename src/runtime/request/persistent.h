@@ -1,8 +1,9 @@
-// PersistentOperation: a collective from MPI_*_init, built once and repeated by every MPI_Start
-// (MPI-4.1, 6.13). If it is not worth a thread, the application's start and wait calls carry it
-// out. Its request, the carrier, is a persistent receive on a one-rank communicator of Weft. The
-// carrier is started only if the library must see it, and completed by a message from this rank to
-// itself. Completion calls that reach Weft do not use it.
+// PersistentOperation is a persistent collective: it is built once in MPI_*_init, and carried out
+// after every MPI_Start (MPI-4.1, 6.13). If the progress thread would not be worth while, the
+// application's start and wait calls carry it out. The application's request (the carrier) is a
+// persistent receive of the MPI library, on a communicator that contains only this rank. The
+// receive is started only if the MPI library must see an active request, and is completed by a
+// message from this rank to itself. Completion calls that reach Weft do not need it.
 #pragma once
 
 #include <atomic>
@@ -17,13 +18,15 @@ namespace weft {
 class PersistentOperation final : public CollectiveOperation,
                                   public std::enable_shared_from_this<PersistentOperation> {
  public:
-  // Tells whether only the operation's caller advances it, in start, test and wait calls. no: all
-  // threads that advance operations may do so from the start.
+  // Says whether only the calling thread advances the collective, in its start, test and wait
+  // calls. no: any thread that advances collectives may do so.
   enum class Stays : std::uint8_t {
     no,
-    until_needed,  // other ranks may wait for this rank's later help: any thread that advances
-                   // operations takes it over
-    yes            // no other thread advances the operation, and no list contains it
+    // The calling thread alone advances it at first. But other ranks may later wait for this rank,
+    // so any thread that advances collectives can take it over.
+    until_needed,
+    // No other thread ever advances it, and no list contains it.
+    yes
   };
 
   PersistentOperation(CallId id, const Call& call, std::shared_ptr<Communicator> communicator,
@@ -44,30 +47,32 @@ class PersistentOperation final : public CollectiveOperation,
   const Engine engine;
   PersistentOperation* persistent() override { return this; }
 
-  // Makes the request that the application gets. Returns an MPI error code.
+  // Makes the request for the application. Returns an MPI error code.
   int make_request();
-  // Frees the library's request, when the application frees the request, or in MPI_Finalize.
+  // Frees the MPI library's request. It is called when the application frees its request, and in
+  // MPI_Finalize.
   void free_request();
 
-  // Makes the operation active, and returns true. Returns false if it is active already, or if an
-  // earlier start has failed.
+  // Starts the collective again. Returns false if it is still active, or if an earlier start has
+  // failed.
   bool restart(Runtime& runtime);
-  // Returns whether only the operation's caller advances it. After hand_over() or taken_over()
-  // other threads do.
+  // Returns whether only the calling thread advances the collective (inline). This is false after
+  // hand_over() or taken_over().
   bool is_inline() const { return is_inline_.load(std::memory_order_relaxed); }
-  // Advances an operation that its caller carries out. Returns true once it is complete.
+  // Advances an inline collective. Returns true once it is complete. polls: how often to look for a
+  // signal of another rank.
   bool progress_inline(int polls = 1) {
     if (advance_inline(polls)) return true;
     if (stays_inline_ == Stays::until_needed) offer();
     return false;
   }
-  // Makes the first advance. If other ranks wait only for this rank's first signal, it does not
-  // look for their signals: a signal is a cache line, and reading it too early delays the rank that
-  // writes it.
+  // Advances an inline collective for the first time, in the start call. If no rank needs this
+  // rank's later help, it does not look for signals of other ranks: a signal is a cache line, and
+  // reading it too early delays the rank that writes it.
   void begin_inline() { progress_inline(stays_inline_ == Stays::yes ? 0 : 1); }
-  // Returns whether the caller carries the operation out, so that no other thread can take it over
-  // any more. Then the caller only calls advance_inline(), which returns true once it is complete.
-  // polls: how often to look for a signal, as for an SharedMemoryCall.
+  // claim() returns true if the calling thread may carry out the collective alone; no other thread
+  // can take it over then. The thread must afterwards call only advance_inline(), which returns
+  // true once the collective is complete. polls: how often to look for a signal of another rank.
   bool claim() { return offered_ ? withdraw() : is_inline(); }
   bool advance_inline(int polls) {
     if (done()) return true;
@@ -79,10 +84,10 @@ class PersistentOperation final : public CollectiveOperation,
   void hand_over();
   void taken_over() override;
   bool active() const override { return active_.load(std::memory_order_acquire); }
-  // Starts the library's request (the carrier), so that completion calls of the library see an
-  // active request until the operation is complete.
+  // Starts the MPI library's request (the carrier). The MPI library's completion calls then see an
+  // active request until the collective is complete.
   void show_to_library();
-  // Makes the operation inactive after the application has completed it. The operation must be
+  // Makes the request inactive when the application has completed it. The collective must be
   // complete.
   void deactivate() {
     if (!is_inline()) end_carrier();
@@ -105,19 +110,19 @@ class PersistentOperation final : public CollectiveOperation,
   void complete_carrier();
   void end_carrier();
 
-  const std::unique_ptr<NodeMemory> node_;  // memory of this request alone, since requests may be
-                                            // started in different orders
+  // Shared memory for this request alone, since ranks may start their requests in different orders.
+  const std::unique_ptr<NodeMemory> node_;
   const std::shared_ptr<Leaders> leaders_;
   const Stays stays_inline_;
-  SharedMemoryCall alone_;              // the part that the operation's caller carries out
-  std::atomic<bool> is_inline_{false};  // becomes false in taken_over(); claim() reads it
-  bool offered_ = false;                // the operation is offered to other threads
-  bool counted_ = false;                // counted as active in Requests
+  SharedMemoryCall alone_;  // carries out the collective on the calling thread
+  std::atomic<bool> is_inline_{false};  // set to false by taken_over(), and read by claim()
+  bool offered_ = false;  // whether other threads may take the collective over
+  bool counted_ = false;  // whether it is counted as active in Requests
   bool started_before_ = false;
-  std::atomic<bool> active_{false};  // written by the application's start and completion calls
+  std::atomic<bool> active_{false};  // changed by the application's start and completion calls
   int carrier_tag_ = 0;
-  std::mutex carrier_mutex_;  // guards the following members, since announce() may run on a thread
-                              // of Weft
+  // Guards the following members, since announce() may run on a thread of Weft.
+  std::mutex carrier_mutex_;
   bool announced_ = false;
   bool carrier_started_ = false;
 };
@@ -125,11 +130,11 @@ class PersistentOperation final : public CollectiveOperation,
 [[gnu::always_inline]] inline bool PersistentOperation::restart(Runtime& runtime) {
   if (active()) [[unlikely]] {
     if (!done() || runtime.completions_are_ours()) return false;
-    deactivate();  // here another tool has completed the request without Weft
+    deactivate();  // another PMPI tool has completed the request without Weft's knowledge
   }
   if (error_code() != MPI_SUCCESS) return false;
   if (started_before_) {
-    if (!is_inline()) wait_done();  // the library may have reported completion a moment earlier
+    if (!is_inline()) wait_done();  // waits for a thread that is just completing it
     rewind();
     alone_.rewind();
   }

@@ -1,6 +1,6 @@
-// Implements the operations behind the application's requests, and the table by which completion
-// calls find them. For a non-blocking collective a generalised request is made at the start,
-// completed by the thread that advances the last round, and freed by the MPI library when the
+// Implements the collectives behind the application's requests, and the table by which completion
+// calls find them. For a non-blocking collective, the start call makes a generalised request. The
+// thread that carries out the last round marks it as complete. The MPI library frees it when the
 // application completes it.
 #include "runtime/request/requests.h"
 
@@ -121,7 +121,7 @@ int RequestedOperation::application_completed(void* state) {
   if (operation->in_flight_) operation->in_flight_->fetch_sub(1, std::memory_order_release);
   if (Runtime::active()) {
     Requests::own().deactivated();
-    Requests::own().remove(operation->request());  // may destroy the operation
+    Requests::own().remove(operation->request());  // may destroy the object
   }
   return MPI_SUCCESS;
 }
@@ -167,7 +167,8 @@ void Requests::add(std::shared_ptr<CollectiveOperation> operation) {
 }
 
 void Requests::remove(MPI_Request request) {
-  std::shared_ptr<CollectiveOperation> removed;  // destroyed after the lock is released
+  // declared first, so that it is destroyed after the lock is released
+  std::shared_ptr<CollectiveOperation> removed;
   const std::lock_guard lock(mutex_);
   const auto it = operations_.find(request);
   if (it == operations_.end()) return;
@@ -187,8 +188,8 @@ constinit thread_local Requests::Found Requests::found_last;
 
 PersistentOperation* Requests::find_again(MPI_Request request) {
   static thread_local std::array<Found, 8> recent;
-  const std::size_t hash = std::hash<MPI_Request>{}(request);  // MPI_Request is a small integer or
-                                                               // an address
+  // in MPI libraries a handle is a small integer or an address
+  const std::size_t hash = std::hash<MPI_Request>{}(request);
   Found& found = recent[(hash ^ hash >> 6) % recent.size()];
   if (const auto now = removals(); found.removals != now || found.request != request) {
     const auto operation = find(request);
@@ -208,8 +209,9 @@ std::vector<std::shared_ptr<CollectiveOperation>> Requests::all() {
 }
 
 void Requests::watch(MPI_Request request, NativeRequest record) {
-  NativeRequest before;  // an old record of this handle; there is one if requests share a handle,
-                         // or if another tool has completed a request
+  // An older record of this handle. There is one if several requests have the same handle, or if
+  // another PMPI tool has completed a request without Weft's knowledge.
+  NativeRequest before;
   unwatch(request, &before);
   const std::lock_guard lock(mutex_);
   if (watched_.insert_or_assign(request, record).second) watched_count_.fetch_add(1);

@@ -1,4 +1,5 @@
-// Passes an operation to its executor after its caller has advanced it.
+// Passes a collective to the thread that carries it out, after the calling thread has advanced it
+// as far as possible.
 #include "runtime/request/submit.h"
 
 #include "base/clock.h"
@@ -8,9 +9,9 @@
 
 namespace weft {
 
-// Passing an operation to the progress thread costs more than a short call. So the result is false
-// if no other rank waits for this rank's progress after the first round, and the message is short
-// enough to have left with that round.
+// Returns whether the progress thread should continue a collective. Passing it to the thread takes
+// longer than a short collective. The thread is therefore not used if no other rank waits for this
+// rank after the first round, and the message is short enough to have left in that round.
 bool worth_the_thread(Engine engine, const Schedule& schedule) {
   constexpr std::int64_t kLeavesAtOnce = 8 * 1024;
   if (engine == Engine::function) return false;
@@ -19,16 +20,17 @@ bool worth_the_thread(Engine engine, const Schedule& schedule) {
 
 namespace {
 
-// Returns whether the progress thread should continue the operation. It should if the operation
-// first tries to use the ranks' buffers in place, since for that it waits for all other ranks and
-// so rarely completes in the start.
+// Returns whether the progress thread should continue the collective. It should if the collective
+// first tries to use the other ranks' buffers in place: it then waits for all other ranks, and is
+// rarely complete in the start call.
 bool wants_thread(Engine engine, const Operation& operation) {
   if (operation.tries_direct()) return engine != Engine::function;
   return worth_the_thread(engine, operation.schedule());
 }
 
-// Carries out the part of a split tree that belongs to the start call: other ranks' messages are
-// under way, and this rank's core is available now. Returns true if the operation is complete.
+// Carries out the first rounds of a split tree in the start call, for a limited time. In these
+// rounds other ranks' messages are on their way, and this rank's core is not computing. Returns
+// true if the collective is then complete.
 [[gnu::noinline]] bool ends_at_start(Runtime& runtime, Engine engine,
                                      CollectiveOperation& operation) {
   const Schedule& schedule = operation.schedule();
@@ -42,8 +44,7 @@ bool wants_thread(Engine engine, const Operation& operation) {
   return false;
 }
 
-// Leaves the operation to the core agent, and returns true. Returns false if the rank itself must
-// carry it out.
+// Leaves the collective to the core agent. Returns false if the rank must carry it out itself.
 bool leave_to_agent(Runtime& runtime, const std::shared_ptr<CollectiveOperation>& operation) {
   if (!runtime.progress.has_mailbox()) return false;
   const auto work = operation->work();
@@ -52,17 +53,18 @@ bool leave_to_agent(Runtime& runtime, const std::shared_ptr<CollectiveOperation>
   return true;
 }
 
-// Leaves a whole collective of the library to the communicator's worker. Such collectives must
-// begin in the same order on all ranks; therefore those that the progress thread advances begin in
-// the worker's queue, too. Returns whether the operation has been passed on; it has not if there is
+// Passes a collective that is carried out by the MPI library as a whole to the communicator's
+// worker thread. Such collectives must start in the same order on all ranks. Therefore even those
+// that the progress thread advances are started from the worker's queue. Returns false if there is
 // no worker.
 bool leave_to_worker(Runtime& runtime, Engine engine,
                      const std::shared_ptr<CollectiveOperation>& operation) {
   Worker* const worker = operation->communicator().worker.get();
   if (!worker || (runtime.only_callers_advance() && engine != Engine::tcc)) return false;
   if (runtime.only_callers_advance())
-    runtime.progress.submit(operation, false);  // the next caller that waits carries it out in the
-                                                // worker's place
+    // After the progress threads have stopped, the next application thread that waits carries the
+    // collective out instead of the worker.
+    runtime.progress.submit(operation, false);
   else if (engine == Engine::tcc)
     worker->submit(operation);
   else

@@ -1,4 +1,4 @@
-// The last part of every start: passes an operation to its executor.
+// Passes a started collective to the thread that carries it out.
 #pragma once
 
 #include <memory>
@@ -8,20 +8,22 @@
 
 namespace weft {
 
-// Returns whether the progress thread should continue an operation that its start has advanced as
-// far as possible.
+// Returns whether it is worth while to let the progress thread continue a collective that its start
+// call has advanced as far as possible.
 bool worth_the_thread(Engine engine, const Schedule& schedule);
 
-// Advances the operation as far as possible, then passes it to the executor of `engine`.
+// Advances the collective as far as possible. If it is then not complete, passes it to the thread
+// that carries it out with this engine.
 void submit(Runtime& runtime, Engine engine, std::shared_ptr<CollectiveOperation> operation);
 
-// Return a schedule or an operation that makes the library's own non-blocking collective on the
-// application's communicator.
+// library_schedule() returns a schedule with a single step: the MPI library's own non-blocking
+// collective on the application's communicator. library_operation() returns a collective with this
+// schedule.
 std::shared_ptr<const Schedule> library_schedule(const Call& call, const Communicator& knows);
 std::shared_ptr<CollectiveOperation> library_operation(CallId id, const Call& call,
                                                        const Communicator& knows);
 
-// Completes the operation on the calling thread, which advances other operations meanwhile.
+// Completes the collective on the calling thread. It advances other collectives meanwhile.
 void carry_to_its_end(Runtime& runtime, const std::shared_ptr<CollectiveOperation>& operation);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Records the application's transfers under way. Only large ones are recorded, by their handles, so
-// that the count is right whichever call completes them.
+// Records the application's active messages and file accesses, if they are large. They are recorded
+// by their request handles, so that any call may complete them.
 #include "runtime/request/transfers.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ bool is_large(std::int64_t count, MPI_Datatype type) {
   KnownTypes::Known& known = known_types.at(type);
   if (known.type != type || known.least_count == 0) {
     int bytes = 0;
-    // The size MPI_UNDEFINED means more bytes than an int can hold.
+    // A size of MPI_UNDEFINED means that it does not fit into an int.
     if (type != handles.datatype_null) library_calls.Type_size(type, &bytes);
     const std::int64_t least_count = bytes > 0 ? (least - 1) / bytes + 1 : bytes < 0 ? 1 : kMost;
     known = {type, static_cast<int>(std::min(least_count, kMost))};
@@ -29,7 +29,8 @@ bool is_large(std::int64_t count, MPI_Datatype type) {
   return least != kNoTransfers && count >= known.least_count;
 }
 
-// The object is never destroyed, since threads may use it while the process exits.
+// Returns the only object of this process. It is never destroyed, since threads may use it while
+// the process exits.
 Transfers& Transfers::own() {
   static auto* const all = new Transfers;
   return *all;
@@ -69,8 +70,8 @@ void Transfers::started_again(int count, const MPI_Request* requests) {
     if (knows(requests[i])) started(requests[i]);
 }
 
-// Notes that the request's transfer has ended, and forgets the request. A persistent request is
-// kept for later starts, unless `for_good` is true.
+// Records that the message of this request is complete, and removes the request from the table. A
+// persistent request stays in the table for later starts, unless `for_good` is true.
 void Transfers::end(MPI_Request request, bool for_good) {
   const auto found = transfers_.find(request);
   if (found == transfers_.end()) return;
@@ -124,7 +125,7 @@ void TakenTransfers::take(int count, const MPI_Request* requests) {
 
 void TakenTransfers::AllTaken::give_back(bool completed, int count, const int* indices) {
   Runtime* runtime = Runtime::active();
-  const int n = std::max(count, 0);  // MPI_UNDEFINED means none
+  const int n = std::max(count, 0);  // MPI_UNDEFINED means that no request was completed
   for (const auto& [request, index] : std::exchange(all, {}))
     if (runtime)
       Transfers::own().give_back(

@@ -1,5 +1,5 @@
-// Records in which call each application thread waits. The watchdog's thread looks at these records
-// and at the collectives under way, and reports each standstill once.
+// Records in which MPI call each application thread waits. The watchdog's thread looks at these
+// records and at the incomplete collectives from time to time. It reports each standstill once.
 #include "runtime/request/watchdog.h"
 
 #include <pthread.h>
@@ -27,13 +27,15 @@ std::atomic<bool> watching{false};
 
 namespace {
 
-constexpr std::size_t kMostTold = 8;  // limit for the collectives in a report, and for the peers of
-                                      // a collective
+// The largest number of collectives in a report, and of other ranks that are named for a
+// collective.
+constexpr std::size_t kMostTold = 8;
 
-// The call that an application thread is in. That thread writes it, and the watchdog reads it.
+// The MPI call in which an application thread is. That thread writes it, and the watchdog's thread
+// reads it.
 struct Place {
-  std::atomic<int> call{-1};              // -1 if the thread is in no call that waits
-  std::atomic<std::int64_t> since_ns{0};  // written before `call`
+  std::atomic<int> call{-1};  // -1 if the thread is in no call that may wait
+  std::atomic<std::int64_t> since_ns{0};  // must be written before `call`
   bool taken = false;
 };
 
@@ -61,30 +63,32 @@ class Watchdog {
   void look(std::int64_t now);
   bool long_enough(std::int64_t since_ns, std::int64_t now) const;
   std::vector<Wait> long_waits(std::int64_t now);
-  // Returns the incomplete collectives. fresh: becomes true if one has stood still for too long and
-  // was not reported yet.
+  // Returns the incomplete collectives. Sets `fresh` to true if one of them has made no progress
+  // for too long, and was not reported yet.
   Operations unfinished(std::int64_t now, bool& fresh);
   void tell(const std::vector<Wait>& waits, const Operations& operations, std::int64_t now);
 
-  std::mutex mutex_;          // guards places_ and stopping_
-  std::deque<Place> places_;  // never shrinks; threads hold pointers to their entries
+  std::mutex mutex_;  // guards places_ and stopping_
+  std::deque<Place> places_;  // never shrinks, since threads keep pointers to entries
   bool stopping_ = false;
   std::condition_variable changed_;
   Thread thread_;
   int seconds_ = 0, rank_ = 0;
-  std::set<std::int64_t> told_waits_;  // waits reported already, by the time when they began
+  // waits that were reported already, by the time at which they began
+  std::set<std::int64_t> told_waits_;
   std::map<const CollectiveOperation*, Standstill> standstills_;
 };
 
-// The object is never destroyed, since threads may return their entries while the process exits.
+// Returns the only object of this process. It is never destroyed, since threads may use it while
+// the process exits.
 Watchdog& watchdog() {
   static auto* instance = new Watchdog;
   return *instance;
 }
 
-// The entry of a thread in the table of application threads. It is returned when the thread ends. A
-// call that the thread has left by a jump may be ended after that; it then writes to an entry that
-// belongs to nobody.
+// A thread's entry in the table of application threads. The destructor gives it back when the
+// thread ends. Afterwards, a call that was left by longjmp() may still be marked as ended; that
+// then changes a dummy entry.
 struct OwnPlace {
   Place* place = watchdog().take_place();
   ~OwnPlace() {
@@ -110,7 +114,7 @@ std::string list(const char* what, const std::set<int>& ranks) {
   return text;
 }
 
-// Describes what the current round waits for.
+// Returns as words what the current round of a collective waits for.
 std::string where(const Schedule& schedule, std::uint32_t round) {
   if (schedule.next_batch && round >= schedule.rounds())
     return ", round " + std::to_string(round + 1);

@@ -1,6 +1,7 @@
-// Watchdog: reports in which call a rank has waited for too long, and the state of each of its
-// incomplete collectives. It has a thread of its own, which runs even if all others hang. It only
-// reads and prints, and makes no MPI call, so that it may run at every thread level.
+// Watchdog reports if a rank has waited in an MPI call for too long, with the state of each of its
+// incomplete collectives. It has a thread of its own, which runs even if all other threads hang.
+// This thread only reads and prints, and makes no MPI calls, so that it can be used at any thread
+// level.
 #pragma once
 
 #include <atomic>
@@ -10,14 +11,14 @@
 
 namespace weft {
 
-// Starts watching calls that may wait, and reports those that last longer than `seconds`.
+// Starts the watchdog. It reports calls that last longer than `seconds`.
 void start_watchdog(int seconds, int rank);
 void stop_watchdog();
 
 extern std::atomic<bool> watching;  // true between start_watchdog() and stop_watchdog()
 
-// Tells the watchdog, while it lives, that the application is inside a call that may wait for
-// another process.
+// While this object lives, the watchdog knows that this thread is inside an MPI call that may wait
+// for another process.
 class WatchedCall {
  public:
   explicit WatchedCall(CallId id) {

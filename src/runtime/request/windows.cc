@@ -9,8 +9,9 @@
 namespace weft {
 namespace {
 
-// Changes the number of transfers by `change` windows of this use. Other ranks seldom lock a window
-// that this rank has opened and never locked.
+// Changes the number of tracked windows by `change`, for windows of this use. If this rank has
+// exposed a window but never locked it, the other ranks seldom lock it, and the progress thread may
+// poll less often.
 void leave(WindowUse use, int change) {
   const bool is_seldom_locked = use == WindowUse::active;
   Runtime::active()->progress.leave_transfers(
@@ -19,7 +20,8 @@ void leave(WindowUse use, int change) {
 
 }  // namespace
 
-// Never destroyed: programs free windows while the process exits.
+// Returns the only object of this process. It is never destroyed, since programs may free windows
+// while the process exits.
 Windows& Windows::own() {
   static auto* const all = new Windows;
   return *all;

@@ -1,7 +1,7 @@
-// Windows: the application's windows that other ranks may access under MPI_Win_lock, of which this
-// rank is not told. With --windows passive they are transfers (transfers.h) from the call that
-// makes them until MPI_Win_free, and the progress thread polls for accesses at a rate that it
-// learns (engine/answer_pace.h). accesses.h has the windows that a rank opens itself.
+// Windows tracks the application's windows that other ranks may access under MPI_Win_lock, which
+// does not notify this rank (passive target). With --windows passive, from the creation of such a
+// window until MPI_Win_free, the progress thread polls for accesses, at a rate that it learns
+// (engine/answer_pace.h). For windows that a rank exposes itself see accesses.h.
 #pragma once
 
 #include <mpi.h>
@@ -14,24 +14,24 @@
 
 namespace weft {
 
-// Says whether windows are recorded. All calls on windows read it first.
+// Says whether windows are tracked. All calls on windows read it first.
 inline std::atomic<bool> windows_are_followed{false};
 
-// Tells how this rank has synchronised on a window: not yet (unknown), by MPI_Win_fence,
-// MPI_Win_post or MPI_Win_start only (active), or also by locks (passive).
+// Says how this rank has synchronised on a window so far. unknown: not yet. active: only by
+// MPI_Win_fence, MPI_Win_post or MPI_Win_start. passive: also by locks.
 enum class WindowUse : std::uint8_t { unknown, active, passive };
 
 class Windows {
  public:
-  // Returns the object of this process.
+  // Returns the only object of this process.
   static Windows& own();
 
   void add(MPI_Win window, WindowUse use);
   void used(MPI_Win window, WindowUse use);
-  // Removes the window. Returns std::nullopt if it was not recorded.
+  // Stops tracking a window, and returns how it was used; nullopt if it was not tracked.
   std::optional<WindowUse> take(MPI_Win window);
 
-  // Returns the number of windows that have been recorded so far.
+  // Returns how many windows have been tracked so far.
   std::int64_t count() const { return count_.load(); }
 
  private:
@@ -40,27 +40,28 @@ class Windows {
   std::atomic<std::int64_t> count_{0};
 };
 
-// Returns whether the info says that nobody locks the window.
+// Returns whether the info argument promises that nobody locks the window (no_locks).
 bool says_no_locks(MPI_Info info);
 
-// These do the work of the inline functions below, which cost a program without the option one
-// load.
+// The bodies of window_made() and window_used(), for programs with --windows passive. Without that
+// option a program pays for only one load.
 void follow_window(MPI_Win window, MPI_Info info);
 void note_use(MPI_Win window, WindowUse use);
 
-// Is called when the window has been made.
+// Must be called when a window has been made.
 inline void window_made(MPI_Win window, MPI_Info info) {
   if (windows_are_followed.load(std::memory_order_relaxed)) [[unlikely]]
     follow_window(window, info);
 }
-// Is called before a call by which this rank synchronises on the window.
+// Must be called before an MPI call by which this rank synchronises on the window.
 inline void window_used(MPI_Win window, WindowUse use) {
   if (windows_are_followed.load(std::memory_order_relaxed)) [[unlikely]]
     note_use(window, use);
 }
-// Is called before the library's MPI_Win_free, since another window may get the handle.
+// Stops tracking a window. It must be called before the MPI library frees the window, since another
+// window may then get the same handle.
 std::optional<WindowUse> take_window(MPI_Win window);
-// Is called when the library has not freed the window.
+// Tracks the window again. It must be called if the MPI library has refused to free the window.
 void give_window_back(MPI_Win window, WindowUse use);
 
 }  // namespace weft

@@ -1,7 +1,7 @@
-// Waits for all ranks before collective calls that have no non-blocking form. Ranks of a file or
-// window need a communicator to wait on, but MPI tells only their group. Therefore the internal
-// communicator of the communicator on which the file or window was made is kept or, if that is
-// shared, a communicator like it.
+// Waits for all ranks before collective calls that have no non-blocking form. For files and windows
+// MPI tells only the group, but the ranks need a communicator on which to wait. It is the internal
+// communicator of the communicator on which the file or window was made. If other communicators
+// share that one, a new communicator of the same ranks is made.
 #include "runtime/start/all_in_call.h"
 
 #include <map>
@@ -20,7 +20,7 @@ namespace weft {
 namespace {
 
 // The communicators on which the ranks of files or windows wait for each other. The objects are
-// never destroyed, since programs close files and free windows while the process exits.
+// never destroyed, since programs may close files and free windows while the process exits.
 template <class Handle>
 class Places {
  public:

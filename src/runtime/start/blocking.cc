@@ -1,5 +1,5 @@
-// Carries out a blocking collective in shared memory alone, by messages, or by a variant that
-// engine auto tries.
+// Carries out a blocking collective: in shared memory alone, by messages, or by a variant that
+// engine auto is trying.
 #include "runtime/start/blocking.h"
 
 #include <algorithm>
@@ -20,8 +20,8 @@
 namespace weft {
 namespace {
 
-// Reserves the next use of the node buffers (a turn) for a collective whose state is on the
-// caller's stack. Returns an empty turn if the schedule uses no node memory.
+// Reserves a turn, the next use of the node's shared buffers, for a collective whose whole state is
+// on the caller's stack. Returns an empty turn if the schedule does not use these buffers.
 inline NodeBufferUse turn_in_order(const Plan& plan, const Schedule& first) {
   if (first.node_bytes == 0) return {};
   return plan.communicator->memory->node_buffers().next(Ends::in_order, first);
@@ -33,7 +33,7 @@ int failed(const Call& call, int code) {
   return code;
 }
 
-// Completes the execution, and advances other operations meanwhile. Returns an MPI error code.
+// Completes the collective, and advances other collectives meanwhile. Returns an MPI error code.
 int drive(Runtime& runtime, const Call& call, Execution& execution) {
   Result<bool> done = false;
   runtime.progress.drive_inline([&](int polls) {
@@ -43,7 +43,8 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
   return done ? MPI_SUCCESS : failed(call, kCollectiveMismatch);
 }
 
-// Carries out a call in shared memory alone; all its state is on the stack.
+// Carries out a collective in shared memory alone. Its whole state is on the stack. Returns an MPI
+// error code.
 [[gnu::always_inline]] inline int carry_out_in_memory(Runtime& runtime, const Call& call,
                                                       const Plan& plan) {
   const Schedule& schedule = *plan.schedule;
@@ -56,7 +57,8 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
   return done ? MPI_SUCCESS : failed(call, kCollectiveMismatch);
 }
 
-// Carries out a call in shared memory, without a copy if all ranks' buffers are accessible.
+// Carries out a collective in shared memory. If all ranks' buffers are accessible, they are used in
+// place without a copy. Returns an MPI error code.
 [[gnu::noinline]] int try_direct_in_memory(Runtime& runtime, CallId id, const Call& call,
                                            const Plan& plan) {
   const TempBuffer temp(std::max(plan.schedule->temp_bytes, plan.direct.schedule->temp_bytes));
@@ -73,7 +75,8 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
   return code;
 }
 
-// Carries out a call by messages, or with steps that only MPI can do on its data.
+// Carries out a collective by messages, or one with steps that only the MPI library can do on its
+// data. Returns an MPI error code.
 [[gnu::noinline]] int carry_out_by_messages(Runtime& runtime, CallId id, const Call& call,
                                             const Plan& plan, std::uint32_t number) {
   auto operation = single_operation<CollectiveOperation>(id, call, plan,
@@ -85,8 +88,8 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
                                   : MPI_SUCCESS;
 }
 
-// Carries out a call in shared memory. Buffers in device memory and non-contiguous data are copied
-// first.
+// Carries out a collective in shared memory. Data in GPU memory, and data with gaps, are first
+// copied to buffers that shared memory algorithms can use. Returns an MPI error code.
 int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const Plan& plan) {
   const auto copies = CallCopies::of(call, plan.schedule->shape, *plan.communicator);
   if (copies && !copies->there()) return failed(call, MPI_ERR_NO_MEM);
@@ -99,8 +102,8 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
   return taken_out == MPI_SUCCESS ? code : failed(call, taken_out);
 }
 
-// Carries out a call that summary or trace must observe, or that shared memory alone does not
-// serve.
+// Carries out a collective that the summary, trace or watchdog must see, or that needs more than
+// shared memory. Returns an MPI error code.
 [[gnu::noinline]] int carry_out_in_any_variant(Runtime& runtime, CallId id, const Call& call,
                                                const Plan& plan) {
   const WatchedCall watched(id);
@@ -119,14 +122,15 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
   return code;
 }
 
-// Carries out a call in memory that nobody observes.
+// Carries out a collective in shared memory that no report must see. Returns an MPI error code.
 [[gnu::always_inline]] inline int carry_out_at_once(Runtime& runtime, const Call& call,
                                                     const Plan& plan) {
   plan.communicator->next_in_sequence();
   return carry_out_in_memory(runtime, call, plan);
 }
 
-// Carries out a call about which engine auto learns, by the variant that its call class takes.
+// Carries out a collective about which engine auto learns, by the variant that is due in its call
+// class.
 [[gnu::noinline]] Started carry_out_of_call_class(Runtime& runtime, CallId id, const Call& call,
                                                   const Answer& answer, bool looked_at) {
   const Plan& plan = *answer.plan;
@@ -155,7 +159,7 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
   return declined(answer);
 }
 
-// Returns the plan for a call that is not in the thread's table of cached calls.
+// Returns the plan for a call that is not in this thread's table of cached calls.
 [[gnu::noinline]] Answer plan_for_blocking(Runtime& runtime, const Call& call) {
   if (deferring.load() > 0) release_deferred(runtime, call.comm);
   return plan_for(runtime, call, Use::blocking);

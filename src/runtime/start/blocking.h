@@ -1,4 +1,4 @@
-// Carries out blocking collectives by their caller.
+// Carries out blocking collectives on the calling thread.
 #pragma once
 
 #include <atomic>
@@ -9,14 +9,14 @@
 
 namespace weft {
 
-inline std::atomic<bool> blocking_taken{false};  // true while a runtime is active that carries out
-                                                 // blocking collectives
-// Carries the whole blocking collective out, or declines it in favour of the library. known: the
-// call's plan; nullptr if it must be looked up.
+// True while Weft carries out blocking collectives.
+inline std::atomic<bool> blocking_taken{false};
+// Carries out a blocking collective to its end, or declines it; the MPI library must then carry it
+// out. known: the call's plan; nullptr if it must be looked up.
 Started carry_out(CallId id, const Call& call, const Plan* known);
 
-// Measures, while it lives, how long the library takes for a blocking collective that carry_out()
-// has declined, if engine auto needs this time.
+// Measures how long the MPI library takes for a blocking collective that carry_out() has declined,
+// if engine auto needs this time. The measurement lasts as long as the object lives.
 class DeclinedCall {
  public:
   explicit DeclinedCall(const Started& declined) : call_class_(declined.call_class) {

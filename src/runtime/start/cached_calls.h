@@ -1,6 +1,6 @@
-// CachedCalls: the decisions about the last collectives of a thread, by which a wrapper passes
-// calls to the library or finds their plan immediately. The table is separate from the plans,
-// because a short collective takes so few instructions that the look-up of its plan would matter.
+// CachedCalls holds the decisions about the last collectives of a thread. By this table a wrapper
+// can pass a call to the MPI library, or find its plan, with very few instructions. The larger
+// cache of plans would be too slow for short collectives.
 #pragma once
 
 #include <mpi.h>
@@ -22,16 +22,17 @@ struct CachedCall {
   static constexpr std::size_t kMostWords = 5;
 
   std::uint64_t epoch;
-  std::uint32_t called;  // code of the call; 0 for an unused entry
+  std::uint32_t called;  // code of the call, from called(); 0 for an unused entry
   MPI_Comm comm;
   std::array<std::uintptr_t, kMostWords> words;
-  const Plan* plan;  // nullptr if the library carries the call out
+  const Plan* plan;  // nullptr if the MPI library carries the call out
 
-  // Returns whether the library carries the call out and Weft has no operation to progress
-  // meanwhile.
+  // Returns whether the call can go to the MPI library at once: Weft declines it, and has no
+  // collective to advance meanwhile.
   [[gnu::always_inline]] bool passes_through() const { return !plan && nothing_meanwhile(); }
-  // Returns whether this is a non-blocking call that its call class leaves to the library, and
-  // counts it there. profiled_by: as for Entry (interpose/hooks.h).
+  // Returns whether this is a non-blocking call that can go to the MPI library at once, because its
+  // call class currently uses the MPI library. If so, counts it in the class. profiled_by: the
+  // caller's address if the application called PMPI_X; otherwise nullptr.
   bool passes_through_of_class(const void* profiled_by) const {
     return plan && plan->variants && plan->variants->was_left && nothing_meanwhile() &&
            is_left_of_call_class(profiled_by);
@@ -42,9 +43,9 @@ struct CachedCall {
     return epoch == passthrough_epoch.load(std::memory_order_acquire) && nothing_under_way() &&
            deferring.load(std::memory_order_acquire) == 0;
   }
-  // Returns whether a non-blocking call about which engine auto learns can go to the library at
-  // once, because the library's variant is in use and nothing must be recorded; then counts the
-  // call. Calls from inside MPI do not belong to a call class.
+  // Returns whether a non-blocking call about which engine auto learns can go to the MPI library at
+  // once: the class uses the MPI library, and nothing must be recorded. If so, counts the call.
+  // Calls that are made inside other MPI calls belong to no class.
   bool is_left_of_call_class(const void* profiled_by) const;
 };
 
@@ -59,16 +60,15 @@ struct CachedCalls {
     static_assert(kMost == 32);
     return (sum * 0x9E3779B97F4A7C15u) >> 59;
   }
-  // Records, for the rest of this call, the cached call that the wrapper has found, or nullptr. by:
-  // the address of the caller if the application called PMPI_X; nullptr if it called MPI_X (Entry
-  // in interpose/hooks.h).
+  // Stores, for the rest of this call, the entry that the wrapper has found; nullptr if there is
+  // none. by: the caller's address if the application called PMPI_X; nullptr if it called MPI_X.
   void enters(const CachedCall* known, const void* by) {
     found = known;
     profiled_by = by;
   }
   // Returns this thread's table for writing, after creating it if necessary.
   CachedCall* own();
-  // Removes a plan that is about to be destroyed.
+  // Removes all entries with a plan that is about to be destroyed.
   void forget(const Plan& plan) {
     for (std::size_t i = 0; made && i < kMost; ++i)
       if (made[i].plan == &plan) made[i] = {};
@@ -78,7 +78,7 @@ struct CachedCalls {
   const CachedCall* found;
   const void* profiled_by;
   const CachedCall* all = kNone.data();
-  CachedCall* made;  // `all` for writing; nullptr until own() has created the table
+  CachedCall* made;  // the same table as `all`; nullptr until own() has created it
 };
 extern constinit thread_local CachedCalls cached_calls __attribute__((tls_model("initial-exec")));
 
@@ -86,7 +86,8 @@ extern constinit thread_local CachedCalls cached_calls __attribute__((tls_model(
 inline std::uint32_t buffers_of(const void* send, const void* recv) {
   return (send == MPI_IN_PLACE) + 2u * (recv == MPI_IN_PLACE) + 4u * (send == recv);
 }
-// Returns a code for the call and, if it has no arrays, its buffers_of(); never 0.
+// Returns a code for the call; never 0. If the call has no arrays of counts, the code includes
+// buffers_of().
 inline std::uint32_t called(CallId id, const void* send, const void* recv) {
   return static_cast<std::uint32_t>(id) + 1 + (buffers_of(send, recv) << 16);
 }
@@ -94,8 +95,8 @@ inline std::uint32_t called(CallId id) {
   return static_cast<std::uint32_t>(id) + 1;
 }
 
-// Returns the cached call with these arguments, or nullptr. words: the arguments besides buffers
-// and communicator; none for calls with arrays.
+// Returns the cached entry for a call with these arguments; nullptr if there is none. words: the
+// arguments besides buffers and communicator. Calls with arrays pass none of them.
 template <class... Words>
 [[gnu::always_inline]] inline const CachedCall* cached_call(std::uint32_t called, MPI_Comm comm,
                                                             Words... words) {
@@ -107,9 +108,9 @@ template <class... Words>
   return known.epoch == epoch() ? &known : nullptr;
 }
 
-// Caches the answer for calls with these arguments. has_arrays: the call has arrays, which are not
-// compared; the answer is then cached only if it applies to all calls of this kind
-// (CacheScope::all).
+// Caches the answer for later calls with these arguments. has_arrays: whether the call has arrays
+// of counts, which are not compared. In this case the answer is cached only if it applies to all
+// calls of this kind (CacheScope::all).
 template <class... Words>
 void remember_call(const Answer& answer, bool has_arrays, std::uint32_t called, MPI_Comm comm,
                    Words... words) {

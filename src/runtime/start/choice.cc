@@ -8,9 +8,9 @@
 namespace weft {
 namespace {
 
-// Returns the engine for a call if `asked` may not carry it out; otherwise `asked`. Whole
-// collectives of the library must be started in the same order on all ranks, but persistent
-// collectives need not be.
+// Returns the engine that can carry out the call: `asked` if possible, otherwise a replacement. One
+// reason for a replacement: collectives that the MPI library carries out as a whole must be started
+// in the same order on all ranks, but persistent collectives need not be.
 Engine possible_engine(const Runtime& runtime, Engine asked, Use use, bool by_callers) {
   const bool by_caller = use == Use::blocking || runtime.in_memory_only() || by_callers;
   if (by_caller) return Engine::function;
@@ -28,8 +28,8 @@ Choice choice_for(const Runtime& runtime, const Communicator& communicator, Use 
   return choose(runtime.config, runtime.library, Engine::function, shape, replayed, hint);
 }
 
-// Returns whether engine auto may learn about non-blocking calls: about all, or only about those in
-// the node's shared memory.
+// Returns whether engine auto may learn about non-blocking calls. It may learn about all of them,
+// or only about those that are carried out in the node's shared memory.
 bool learns_requests(const Runtime& runtime, const Call& call, const Choice& rule) {
   if (!runtime.learns_in_memory()) return runtime.learns_by_messages();
   const bool has_kernel = reduces(call.kind) && kernel_for(call.op, call.recvtype);
@@ -37,8 +37,8 @@ bool learns_requests(const Runtime& runtime, const Call& call, const Choice& rul
          needs_node(rule.algorithm->needs);
 }
 
-// Returns whether the user leaves the choice open, so that it may differ between calls. The result
-// is equal on all ranks.
+// Returns whether engine auto may learn about this call, because the user has left the choice open.
+// The result is equal on all ranks.
 bool may_learn(const PlanRequest& asked, const Shape& shape, const Choice& rule) {
   const auto& [runtime, call, communicator, use] = asked;
   const bool may = use == Use::blocking
@@ -55,7 +55,7 @@ CallClassKey key_of(const Shape& shape, Use use, Kernel kernel) {
           kernel != nullptr, use == Use::blocking};
 }
 
-// Returns the choice of the rule for non-blocking calls on a single node.
+// Returns the choice of the fixed rule for a non-blocking call on a single node.
 Choice rule_in_memory(const Runtime& runtime, const Shape& shape, const Choice& choice) {
   if (!wins_as_request(runtime.library, shape, runtime.ranks_share_cores()))
     return {Engine::native, nullptr};
@@ -80,7 +80,7 @@ std::vector<Choice> variants_of(const Runtime& runtime, const CallClassKey& key,
                             runtime.has_spare_core(), processor);
 }
 
-// Returns the class of the call; nullptr if nothing is learnt about such calls.
+// Returns the call class to which the call belongs; nullptr if nothing is learnt about such calls.
 CallClass* call_class_of(const PlanRequest& asked, const Shape& shape, const Choice& rule) {
   const auto& [runtime, call, communicator, use] = asked;
   const Kernel kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
@@ -93,7 +93,8 @@ CallClass* call_class_of(const PlanRequest& asked, const Shape& shape, const Cho
   }
   return call_classes.find_or_make(key, [&]() -> std::unique_ptr<CallClass> {
     auto variants = variants_of(runtime, key, shape, rule, communicator.processor);
-    // Engines assist and tcc need an unshared internal communicator.
+    // Engines assist and tcc call whole collectives of the MPI library, for which the internal
+    // communicator must not be shared.
     if (!communicator.has_own)
       std::erase_if(variants, [](const Choice& variant) {
         return variant.engine == Engine::assist || variant.engine == Engine::tcc;
@@ -117,8 +118,9 @@ CallClass* call_class_of(const PlanRequest& asked, const Shape& shape, const Cho
   });
 }
 
-// Returns the choice for a shape within a size class: the rule's choice for variant 0 of a
-// non-blocking call, else the listed variant if its algorithm applies to the shape.
+// Returns the choice for a shape that belongs to a call class. For variant 0 of a non-blocking call
+// this is the choice of the fixed rule. Otherwise it is the variant from the list, if its algorithm
+// can handle the shape.
 Choice choice_on(const Runtime& runtime, const Communicator& communicator, const Shape& shape,
                  const CallClass& call_class, std::size_t variant) {
   if (variant == 0 && !call_class.key.blocking)
@@ -153,7 +155,8 @@ ChoiceResult chosen_for(const PlanRequest& asked, const Eligible& eligible) {
   return {.choice = rule};
 }
 
-// The rule's choice (variant 0) of a non-blocking call is computed for each shape.
+// Chooses engine and algorithm for a given variant. Variant 0 of a non-blocking call is the fixed
+// rule, which is computed for each shape.
 ChoiceResult chosen_at(const PlanRequest& asked, const Eligible& eligible,
                        const CallClass& call_class, int variant) {
   const auto place = static_cast<std::size_t>(variant);

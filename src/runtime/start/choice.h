@@ -1,5 +1,5 @@
-// The second step from a call to its plan: chooses engine and algorithm by the rule, or finds that
-// engine auto learns about such calls.
+// The second of four steps from a call to its plan (plans.h). It chooses the engine and algorithm
+// by the fixed rule, or finds out that engine auto learns about such calls.
 #pragma once
 
 #include <optional>
@@ -13,24 +13,27 @@ namespace weft {
 struct ChoiceResult {
   std::optional<Reason> declined{};
   Choice choice{};
-  bool by_rule = true;  // true if the rule still determines the engine, and whether Weft carries
-                        // the call out, for calls on a single node
+  // False if engine auto has learnt the choice. If true, the rule still decides, for calls on a
+  // single node, about the engine and about leaving the call to the MPI library.
+  bool by_rule = true;
   CallClass* call_class =
-      nullptr;  // set if engine auto learns about such calls, so that each call has its own choice
+      // Set if engine auto learns about such calls. The choice then differs from call to call.
+      nullptr;
 };
 
 // Chooses engine and algorithm by facts that are equal on all ranks.
 ChoiceResult chosen_for(const PlanRequest& asked, const Eligible& eligible);
-// Chooses engine and algorithm for a call that takes variant number `variant` of its class.
+// Chooses engine and algorithm for a call that takes the variant with index `variant` of its call
+// class.
 ChoiceResult chosen_at(const PlanRequest& asked, const Eligible& eligible,
                        const CallClass& call_class, int variant);
 
-// Returns whether the user named one of Weft's algorithms; it is then used even where the library's
-// is faster.
+// Returns whether the user has named one of Weft's algorithms for this kind. It must be used even
+// where the MPI library's is faster.
 bool is_named(const Runtime& runtime, const Communicator& communicator, const Shape& shape);
-// Chooses the engine that progresses a call in shared memory while the application computes. A
-// thread costs the application more than it gains if the call is short or no core is free. alone:
-// the progress thread can advance the call without MPI.
+// Chooses the engine that advances a collective in shared memory while the application computes. A
+// progress thread costs more time than it saves if the collective is short, or if no core is free.
+// alone: whether the progress thread can advance it without MPI calls.
 Engine engine_in_memory(const Runtime& runtime, const Shape& shape, bool alone);
 
 }  // namespace weft

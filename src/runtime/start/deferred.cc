@@ -1,4 +1,4 @@
-// Keeps the calls that are deferred (deferred.h), and begins them in order.
+// Keeps the deferred collectives (deferred.h), and starts them in order.
 #include "runtime/start/deferred.h"
 
 #include <sched.h>
@@ -25,11 +25,11 @@
 namespace weft {
 namespace {
 
-// The deferred calls of a communicator, in order.
+// The deferred collectives of a communicator, in order.
 using DeferredCalls = CallsInOrder<std::shared_ptr<DeferredCall>>;
 
-// A deferred call with a request of Weft. Advancing it first begins the calls that were deferred
-// before it.
+// A deferred collective with a request of Weft. Whoever advances it first starts the collectives
+// that were deferred before it.
 class DeferredOperation : public RequestedOperation, public DeferredCall, private DeferredStep {
  public:
   DeferredOperation(Runtime& runtime, CallId id, const Call& call,
@@ -42,7 +42,7 @@ class DeferredOperation : public RequestedOperation, public DeferredCall, privat
 
  private:
   Runtime& runtime_;
-  DeferredCalls& deferred_;  // the deferred calls of its communicator
+  DeferredCalls& deferred_;  // the deferred collectives of its communicator
 };
 
 class DeferredCollective final : public DeferredOperation {
@@ -59,18 +59,19 @@ class DeferredCollective final : public DeferredOperation {
   void count(const Plan* variant) const;
   bool begins_by_worker(const Plan& variant) const;
 
-  const std::optional<Plan> plan_;  // nullopt if the library carries the call out, for reason_
+  // nullopt if the MPI library carries the collective out; reason_ tells why.
+  const std::optional<Plan> plan_;
   const Reason reason_;
   Made made_;
   std::shared_ptr<CollectiveOperation> carried_;
   bool by_worker_ = false;
   std::atomic<bool> has_begun_{
-      false};  // written last: from then on other threads may advance carried_
+      false};  // true once other threads may advance carried_; written last
 };
 
-// MPI_Comm_idup and MPI_Comm_idup_with_info, carried out by the library on the application's
-// communicator. The new communicator gets the error handler that the old one had at the
-// application's call.
+// A deferred MPI_Comm_idup or MPI_Comm_idup_with_info, which the MPI library carries out on the
+// application's communicator. The new communicator gets the error handler that the old one had when
+// the application made the call.
 class DeferredDuplication final : public DeferredOperation {
  public:
   // info: nullopt for MPI_Comm_idup.
@@ -84,16 +85,16 @@ class DeferredDuplication final : public DeferredOperation {
   Result<bool> over() override;
   bool has_begun() const override { return has_begun_.load(std::memory_order_acquire); }
 
-  std::optional<MPI_Info> info_;  // copy of the application's info
+  std::optional<MPI_Info> info_;  // a copy of the application's info argument
   MPI_Errhandler errhandler_{};
   MPI_Comm* const made_;
   MPI_Request librarys_{};
   int code_;
   std::atomic<bool> has_begun_{false};
-  bool may_call_back_;  // copying attributes may call functions of the application
+  bool may_call_back_;  // whether attribute callbacks of the application may run now
 };
 
-// A deferred start of a persistent operation, which already has its request.
+// A deferred start of a persistent collective. Its request already exists.
 class DeferredStart final : public DeferredCall {
  public:
   DeferredStart(Runtime& runtime, std::shared_ptr<PersistentOperation> operation)
@@ -167,14 +168,14 @@ bool DeferredCollective::start_variant() {
   return true;
 }
 
-// Returns whether the worker carries the call out, so that this operation only checks for its
+// Returns whether a worker thread carries the collective out. This object then only checks for its
 // completion.
 bool DeferredCollective::begins_by_worker(const Plan& variant) const {
   const bool whole = variant.engine == Engine::tcc || variant.engine == Engine::assist;
   return whole && variant.communicator->worker;
 }
 
-// Counts the call in the summary, as for a call that is not deferred.
+// Counts the collective in the summary, as if it had not been deferred.
 void DeferredCollective::count(const Plan* variant) const {
   Summary& summary = runtime().summary;
   if (!variant)
@@ -216,8 +217,9 @@ DeferredDuplication::~DeferredDuplication() {
   if (info_ && *info_ != handles.info_null) library_calls.Info_free(&*info_);
 }
 
-// Begins the duplication. Runs in a caller's MPI call, or on the progress thread while a caller is
-// blocked. Only here may the application's attribute callbacks run.
+// Starts the duplication. It runs in an MPI call of the application, or on the progress thread
+// while the application is blocked in one. Only here may attribute callbacks of the application
+// run.
 Result<bool> DeferredDuplication::begin() {
   const bool before = std::exchange(may_call_back_, true);
   const auto begun = DeferredOperation::begin();
@@ -252,7 +254,7 @@ bool DeferredStart::try_to_start() {
 
 namespace {
 
-// Appends the call to those deferred on the communicator.
+// Adds the collective at the end of those that are deferred on the communicator.
 void defer(Communicator& communicator, std::shared_ptr<DeferredCall> call) {
   if (!communicator.attributes.find_or_make<DeferredCalls>().defer(std::move(call))) return;
   deferring.fetch_add(1);
@@ -272,7 +274,7 @@ int give_request(Runtime& runtime, Communicator& communicator,
   return MPI_SUCCESS;
 }
 
-// Returns the communicator if calls on it are deferred, else nullptr.
+// Returns the communicator if collectives on it are deferred; otherwise nullptr.
 Communicator* defers_calls(MPI_Comm comm) {
   if (deferring.load(std::memory_order_acquire) == 0) return nullptr;
   Communicator* communicator = Communicators::own().find(comm);
@@ -311,8 +313,8 @@ std::optional<int> defer_duplication(Runtime& runtime, CallId id, MPI_Comm comm,
                       request);
 }
 
-// After deferring the start, begins the deferred calls that can begin: a deferred start has no
-// request of its own that would do so later, and earlier calls may have ended by now.
+// After deferring the start, starts those deferred collectives that can start now. Unlike other
+// deferred collectives, this one has no request whose completion call would do so later.
 bool defer_start(Runtime& runtime, PersistentOperation& operation) {
   Communicator& own = operation.communicator();
   if (own.internal != own.user) return false;

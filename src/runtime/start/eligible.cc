@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-// Returns whether the library would refuse overlapping buffers. Persistent calls are not checked,
-// since the library's result for other calls may not apply to them.
+// Returns whether the MPI library would refuse the overlapping buffers of this call. Persistent
+// calls are not checked, since the answer for other calls may not apply to them.
 bool is_refused(const PlanRequest& asked) {
   if (asked.use == Use::persistent) return false;
   const auto doubtful = doubtful_alone(asked.call, asked.communicator);
@@ -26,7 +26,8 @@ Eligible declined(Reason reason) {
 
 }  // namespace
 
-// On one node a comparison tells which is faster wherever all ranks know the size of the call.
+// Returns whether engine auto may learn about blocking calls of this kind. On a single node a
+// comparison with the MPI library is made instead, if all ranks know the size of the call.
 bool learns_blocking(const Runtime& runtime, const Communicator& communicator, Kind kind) {
   if (runtime.config.blocking != Config::Blocking::by_rule ||
       engine_for(runtime, communicator) != Engine::automatic)
@@ -54,8 +55,8 @@ std::optional<Reason> declined_at_once(const Runtime& runtime, const Communicato
   if (!communicator)
     return Communicators::own().is_crowded_out(call.comm) ? Reason::crowded : Reason::communicator;
   if (engine_for(runtime, *communicator) == Engine::native) return Reason::engine_native;
-  // For calls with arrays each rank knows only its own part, so that ranks cannot agree on a size
-  // class. On one node all calls of a kind form one class.
+  // In calls with arrays of counts, each rank knows only its own part, so that ranks cannot agree
+  // on a size class. On a single node all such calls of one kind form one class.
   const bool learns = use == Use::blocking && learns_blocking(runtime, *communicator, call.kind);
   if (learns && !has_one_count(call.kind) && !communicator->on_one_node())
     return outside_memory(runtime);

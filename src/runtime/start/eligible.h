@@ -1,4 +1,5 @@
-// The first step from a call to its plan: determines whether Weft can carry the call out at all.
+// The first of four steps from a call to its plan (plans.h). It finds out whether Weft can carry
+// the call out at all.
 #pragma once
 
 #include <optional>
@@ -11,7 +12,7 @@
 
 namespace weft {
 
-// A call for which a plan is to be made.
+// Describes a call for which a plan must be made.
 struct PlanRequest {
   Runtime& runtime;
   const Call& call;
@@ -22,26 +23,27 @@ struct PlanRequest {
 struct Eligible {
   std::optional<Reason> declined{};
   Shape shape{};
-  bool by_callers = false;  // the call runs an application function that expects no other thread
+  // whether the call runs a function of the application that must not run on Weft's threads
+  bool by_callers = false;
 };
 
-// Returns the call's shape, or the reason to decline it. The result is equal on all ranks, except
-// if the library refuses arguments on this rank before any message is sent.
+// Returns the call's shape, or the reason for which Weft declines it. The result is equal on all
+// ranks, with one exception: the MPI library may refuse arguments on this rank only, before any
+// message is sent.
 Eligible eligible(const PlanRequest& asked);
 
 // Returns a reason to decline the call that does not depend on its arguments; nullopt if there is
-// none. communicator: nullptr if Weft does not know it.
+// none. communicator: nullptr if Weft has no data on it.
 std::optional<Reason> declined_at_once(const Runtime& runtime, const Communicator* communicator,
                                        const Call& call, Use use);
 
-// Returns whether engine auto may learn about blocking calls of this kind on this communicator,
-// because they are not carried out in the node's shared memory, or because no rank knows their
-// size.
+// Returns whether engine auto may learn about blocking calls of this kind on this communicator. It
+// may if they are not carried out in the node's shared memory, or if no rank knows their size.
 bool learns_blocking(const Runtime& runtime, const Communicator& communicator, Kind kind);
-// Returns whether Weft carries the call out only if the node's shared memory serves it.
+// Returns whether Weft carries out such a call only if the node's shared memory suffices for it.
 bool in_memory_only(const Runtime& runtime, const Communicator& communicator, Use use, Kind kind);
-// Returns the reason to decline a call that shared memory does not serve: it needs MPI calls by a
-// thread, or it is blocking.
+// Returns why Weft declines a call for which shared memory does not suffice: a thread would have to
+// call MPI, or the call is blocking.
 Reason outside_memory(const Runtime& runtime);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Carries out the initialisation of persistent collectives. It may wait for the other ranks, so
-// that they agree on a plan and on memory for all starts.
+// Initialises persistent collectives. This may wait for the other ranks, so that all ranks agree on
+// a plan, and on shared memory for all starts.
 #include "runtime/start/initialise.h"
 
 #include <algorithm>
@@ -26,9 +26,9 @@
 namespace weft {
 namespace {
 
-// Registers the communicator if it is unknown. Communicators from MPI_Comm_idup get their internal
-// communicator here, because an initialisation may wait for the other ranks, unlike the start of a
-// collective. All ranks know the same communicators.
+// Makes Weft's data on the communicator if there are none. This is so for communicators from
+// MPI_Comm_idup: unlike that call, an initialisation may wait for the other ranks, which making an
+// internal communicator requires. All ranks have data on the same communicators.
 void get_to_know(CallId id, MPI_Comm comm) {
   Runtime* runtime = Runtime::active();
   if (!runtime || runtime->native() || comm == handles.comm_null) return;
@@ -37,8 +37,9 @@ void get_to_know(CallId id, MPI_Comm comm) {
   add_communicator(*runtime, comm, {});
 }
 
-// Makes a persistent collective that neither the library nor Weft has: each start makes the
-// library's non-blocking call on the application's communicator.
+// Makes a persistent collective where neither Weft nor the MPI library can carry out the persistent
+// call. Each start then makes the MPI library's non-blocking call on the application's
+// communicator.
 std::shared_ptr<PersistentOperation> by_nonblocking_calls(CallId id, const Call& call) {
   int inter = 0, rank = 0, size = 1;
   library_calls.Comm_test_inter(call.comm, &inter);
@@ -46,7 +47,7 @@ std::shared_ptr<PersistentOperation> by_nonblocking_calls(CallId id, const Call&
   library_calls.Comm_size(call.comm, &size);
   if (inter) {
     library_calls.Comm_remote_size(call.comm, &size);
-    rank = MPI_ROOT;  // takes the place of the root of an intercommunicator, whose arrays are used
+    rank = MPI_ROOT;  // for the root of an intercommunicator, whose arrays count
   }
   auto communicator =
       std::make_shared<Communicator>(call.comm, InternalCommunicator{call.comm}, rank, size);
@@ -55,8 +56,8 @@ std::shared_ptr<PersistentOperation> by_nonblocking_calls(CallId id, const Call&
       id, call, communicator, library_schedule(call, *communicator), nullptr, 0, Engine::function);
 }
 
-// Returns the reason why a persistent collective follows the rule; nullptr if it is to be tuned.
-// The result is equal on all ranks.
+// Returns why a persistent collective uses the fixed rule and is not measured; nullptr if it is to
+// be measured. The result is equal on all ranks.
 const char* untuned(const Config& config, const Plan& plan) {
   const Shape& shape = plan.schedule->shape;
   const std::string* hint = plan.communicator->hints.algorithm_for(shape.kind);
@@ -74,8 +75,9 @@ void tune(Runtime& runtime, InternalCollective& internal_collective, CallId id, 
   plan.needs = algorithm_of(*plan.schedule).needs;
 }
 
-// Finds out the edges of this rank's node, which some algorithms need. All ranks then know how long
-// the call is, and engine auto leaves a short one to callers. Collective.
+// Finds out the edges of a neighbourhood collective on this node (which rank gives what to which),
+// which some algorithms need; collective. All ranks then know the size of the call, and with engine
+// auto the calling threads carry out a short one alone.
 void find_edges(Runtime& runtime, InternalCollective& internal_collective, Plan& plan) {
   Shape shape = plan.schedule->shape;
   const std::string* hint = plan.communicator->hints.algorithm_for(shape.kind);
@@ -95,8 +97,8 @@ bool holds_on_all(InternalCollective& internal_collective, bool value) {
   return all && std::find(all->begin(), all->end(), 0) == all->end();
 }
 
-// Exchanges the ranks' buffers. If each rank can access all of them, lets the plan use them in
-// place and returns them; otherwise nullptr. Collective.
+// Tells the other ranks about this rank's buffers. If every rank can access all buffers, changes
+// the plan to use them in place, and returns them; otherwise returns nullptr. It is collective.
 std::unique_ptr<PeerBuffers> peers_for(InternalCollective& internal_collective, const Call& call,
                                        Plan& plan) {
   if (!plan.direct) return nullptr;
@@ -112,17 +114,17 @@ std::unique_ptr<PeerBuffers> peers_for(InternalCollective& internal_collective, 
   return peers;
 }
 
-// The memory of a persistent request. It is not shared with other requests, since ranks may start
-// these in different orders.
+// The shared memory of a persistent request. It belongs to this request alone, since ranks may
+// start their requests in different orders.
 struct OwnMemory {
   std::unique_ptr<NodeMemory> node;
   std::unique_ptr<PeerBuffers> peers;
   std::shared_ptr<Leaders> leaders;
 };
 
-// Returns whether the library's own persistent call is at least as fast as Weft's, so that the
-// library gets the call. Intel MPI's calls are not used: some of them (2021.18: MPI_Gather_init,
-// MPI_Scatter_init, MPI_Allgather_init) give wrong results.
+// Returns whether the MPI library's own persistent call is at least as fast as Weft's, so that the
+// MPI library must carry it out. It is never so with Intel MPI: some of its calls give wrong
+// results (2021.18: MPI_Gather_init, MPI_Scatter_init, MPI_Allgather_init).
 bool is_lost(Runtime& runtime, InternalCollective& internal_collective, const Call& call,
              const Plan& plan) {
   const Schedule& schedule = *plan.schedule;
@@ -133,8 +135,8 @@ bool is_lost(Runtime& runtime, InternalCollective& internal_collective, const Ca
                  LibraryForm::nonblocking);
 }
 
-// Completes the plan and allocates its memory, or declines the call in favour of the library's own
-// (plan.declined is then set). Collective; returns nullopt on all ranks if there is no memory.
+// Completes the plan and allocates its memory. Sets plan.declined if the MPI library is to carry
+// the call out. It is collective. Returns nullopt on all ranks if there is no memory.
 std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& call, bool in_library,
                                     Plan& plan) {
   Communicator& c = *plan.communicator;
@@ -143,7 +145,8 @@ std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& cal
   own.peers = peers_for(internal_collective, call, plan);
   find_edges(runtime, internal_collective, plan);
   if (!own.peers) tune(runtime, internal_collective, id, call, plan);
-  const bool is_open = !own.peers || own.peers->needs_kernel();  // the library may still be chosen
+  // the MPI library may still turn out faster
+  const bool is_open = !own.peers || own.peers->needs_kernel();
   if (is_open && in_library && is_lost(runtime, internal_collective, call, plan)) {
     plan.declined = Reason::library_wins;
     return own;
@@ -156,13 +159,13 @@ std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& cal
   return own.leaders || !plan.leads() ? std::optional(std::move(own)) : std::nullopt;
 }
 
-// Completes the plan for all starts, with its memory. Returns nullopt on all ranks if there is no
-// memory; the plan then uses messages.
+// Completes the plan for all starts, with its memory; collective. Returns nullopt on all ranks if
+// there is no memory; the plan then uses messages.
 std::optional<OwnMemory> settle(Runtime& runtime, CallId id, const Call& call, bool in_library,
                                 Plan& plan) {
   Communicator& c = *plan.communicator;
   const BlockingCall guard(id);
-  // A worker may be inside a collective on the internal communicator.
+  // A worker thread may be inside a collective on the internal communicator.
   const bool by_workers = engine_for(runtime, c) == Engine::tcc;
   if (!by_workers) let_worker_end(runtime, c);
   if (!by_workers && !guard.must_not_block()) {
@@ -196,8 +199,8 @@ int give_request(std::shared_ptr<PersistentOperation> operation, MPI_Request* re
   return MPI_SUCCESS;
 }
 
-// Leaves the call to the library if the library has it; otherwise Weft repeats the library's
-// non-blocking call.
+// Leaves the call to the MPI library if that has it. If not, makes a persistent collective of
+// Weft's that repeats the MPI library's non-blocking call.
 Started left_to_library(Runtime& runtime, CallId id, const Call& call, bool in_library,
                         Reason reason, MPI_Request* request) {
   if (in_library) return declined(reason);
@@ -206,7 +209,8 @@ Started left_to_library(Runtime& runtime, CallId id, const Call& call, bool in_l
   return taken(code);
 }
 
-// Makes the operation of a settled plan, and its request. kept: lives as long as the operation.
+// Makes the persistent collective for a complete plan, and its request. kept: objects that must
+// exist as long as the collective. Returns an MPI error code.
 int initialise_settled(Runtime& runtime, CallId id, const Call& call, const Plan& plan,
                        OwnMemory memory, const KeptForRequest& kept, MPI_Request* request) {
   Communicator& communicator = *plan.communicator;

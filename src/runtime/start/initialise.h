@@ -1,4 +1,5 @@
-// Initialises persistent collectives: makes and measures their plans, and makes their requests.
+// Initialises persistent collectives: makes their plans, by measurement if necessary, and their
+// requests.
 #pragma once
 
 #include <mpi.h>
@@ -12,15 +13,15 @@
 
 namespace weft {
 
-// Carries out or declines the initialisation. in_library: the library has this function; otherwise
-// Weft declines nothing.
+// Initialises a persistent collective, or declines it. in_library: whether the MPI library has this
+// function. If it has not, Weft never declines.
 Started initialise(CallId id, const Call& call, bool in_library, MPI_Request* request);
 
-// The objects that an exchange uses until its request is freed.
+// Objects that must exist until the request of an exchange is freed.
 using KeptForRequest = std::vector<std::shared_ptr<void>>;
 
-// Initialises a neighbourhood alltoallw whose neighbours are those of `shape`, and need not be in a
-// topology. Weft takes it under every engine. Returns an MPI error code.
+// Initialises a persistent neighbourhood alltoallw. Its neighbours are those in `shape`; the
+// communicator needs no topology. Weft carries it out with every engine. Returns an MPI error code.
 int initialise_exchange(Runtime& runtime, const Call& call, const Shape& shape,
                         Communicator& communicator, const KeptForRequest& kept,
                         MPI_Request* request);

@@ -1,4 +1,4 @@
-// Makes the operations that carry out calls according to their plans.
+// Makes the collectives that carry out calls according to their plans.
 #pragma once
 
 #include <memory>
@@ -22,15 +22,15 @@ template <class Made, class... More>
   return made;
 }
 
-// Returns the schedule that is tried first: the direct one, which uses other ranks' buffers in
-// place, if there is one. Both schedules share one use of the node buffers.
+// Returns the schedule that is tried first. This is the direct one, which uses the other ranks'
+// buffers in place, if there is one. Both schedules use the same turn of the node's shared buffers.
 inline const Schedule& first_of(const Plan& plan) {
   return plan.direct ? *plan.direct.schedule : *plan.schedule;
 }
 
-// Reserves the places of a call in the orders of its communicator, before its first advance: in the
-// order of uses of the node buffers, if the schedule needs them, and in the order of collectives
-// between leaders.
+// Reserves the collective's turns: the next use of the node's shared buffers if the schedule uses
+// them, and the next collective between leaders of nodes if the schedule contains one. It must be
+// called before the first advance().
 inline void take_turn(CollectiveOperation& operation, const Plan& plan, Ends ends) {
   if (Leaders* leaders = plan.communicator->leaders.get()) operation.lead(*leaders);
   const Schedule& first = first_of(plan);
@@ -42,12 +42,12 @@ PublishedBuffers shown_buffers(const Plan& plan, const Call& call,
                                ProcessMemory::Use use = ProcessMemory::Use::once);
 std::unique_ptr<PeerBuffers> peers_of(const Communicator& communicator);
 
-// Returns the tag of the next collective on the communicator that is not persistent.
+// Returns the tag for the next collective on the communicator that is not persistent.
 inline int next_tag(Communicator& communicator) {
   return communicator.tags.of_single(communicator.next_in_sequence());
 }
 
-// Makes the operation of a call that is not persistent and whose state is not on the caller's
+// Makes the object for a collective that is not persistent, and whose state is not on the caller's
 // stack.
 template <class Made>
 std::shared_ptr<Made> single_operation(CallId id, const Call& call, const Plan& plan, int tag) {
@@ -60,8 +60,8 @@ std::shared_ptr<Made> single_operation(CallId id, const Call& call, const Plan& 
   return operation;
 }
 
-// Makes an operation that begins now: it gets the communicator's next sequence number and the next
-// use of the node buffers.
+// Makes a collective that starts now. It gets the next sequence number of the communicator, and the
+// next turn of the node's shared buffers.
 std::shared_ptr<CollectiveOperation> operation_in_order(CallId id, const Call& call,
                                                         const Plan& plan);
 

@@ -1,4 +1,4 @@
-// Plan: the decision how Weft carries out a call.
+// Plan is the decision how a call is carried out.
 #pragma once
 
 #include <atomic>
@@ -18,46 +18,48 @@
 
 namespace weft {
 
-// How the caller learns that a call is complete: by a request, by a persistent request, or because
-// the call blocks.
+// Says how the application learns that the call is complete: by a request, by a persistent request,
+// or by the return of a blocking call.
 enum class Use : std::uint8_t { request, persistent, blocking };
 
 class Variants;
 
-// The way in which a call's data are moved on this rank.
+// Says how the call's data are moved on this rank.
 enum class Data : std::uint8_t {
-  by_messages,  // messages, and perhaps shared memory as well
-  in_memory,    // shared memory only, without messages
-  at_once       // shared memory only; no data are in device memory or used in place by other ranks
+  by_messages,  // messages, perhaps with shared memory
+  in_memory,  // shared memory, without messages
+  // Shared memory, without data in GPU memory, and without buffers that other ranks use in place.
+  at_once
 };
 
-// The threads that carry out a call.
+// Says which threads carry out a call.
 enum class Carrier : std::uint8_t {
-  callers,     // callers only, because the call runs a function that expects no other thread
-  executor,    // the thread or worker of the engine, and callers
-  inline_call  // the caller of a call with a request, perhaps as an InlineCall
+  callers,  // application threads only: the call runs a function that no other thread may run
+  executor,  // the engine's thread, and application threads
+  inline_call  // only the calling thread, if possible as an InlineCall
 };
 
-// A schedule that is tried first, by which ranks use each other's buffers directly.
+// A schedule that uses the other ranks' buffers in place. It is tried first.
 struct DirectPlan {
   std::shared_ptr<const Schedule> schedule;  // nullptr if there is no such schedule
   BuffersToShow shows;
-  bool by_kernel = false;  // the kernel copies buffers that are not accessible
+  bool by_kernel = false;  // whether the kernel may copy buffers that are not accessible
 
   explicit operator bool() const { return schedule != nullptr; }
 };
 
 // The decision about a call.
 struct Plan : Recipe {
-  std::optional<Reason> declined;  // reason to leave the call to the library; nullopt if Weft
-                                   // carries it out
+  // Why the MPI library carries the call out; nullopt if Weft does.
+  std::optional<Reason> declined;
   Engine engine = Engine::native;
-  Needs needs{};  // requirements of its algorithm; equal on all ranks
+  Needs needs{};  // what the algorithm requires; equal on all ranks
   Data data = Data::by_messages;
   Carrier carrier = Carrier::executor;
   DirectPlan direct;
-  std::int64_t bytes = 0;              // size of the call on this rank
-  std::shared_ptr<Variants> variants;  // set if engine auto learns: calls take different plans
+  std::int64_t bytes = 0;  // size of the call on this rank
+  // set if engine auto learns, so that calls take different plans
+  std::shared_ptr<Variants> variants;
 
   bool is_alone() const { return data != Data::by_messages; }
   bool leads() const { return needs == Needs::nodes_leaders; }
@@ -69,9 +71,9 @@ struct Plan : Recipe {
   }
 };
 
-// The plans of a call for the variants of its call class. Each plan is made when its variant is
-// first taken, by the thread that makes the call or, for a deferred call, by the thread that begins
-// it. Meanwhile the first thread may read its cached plans.
+// Holds one plan for each variant of a call class. A plan is made when its variant is first taken.
+// The thread that makes it is the one that makes the call or, for a deferred call, the one that
+// starts it. Another thread may read the plans at the same time.
 class Variants {
  public:
   Variants(CallClass* of, std::size_t variants) : call_class(of), plans_(variants) {}
@@ -85,7 +87,8 @@ class Variants {
   const Plan* plan(int variant) const {
     return plans_[static_cast<std::size_t>(variant)].load(std::memory_order_acquire);
   }
-  // Stores a plan. Is called once for each variant, by one thread at a time.
+  // Stores the plan of a variant, and returns it. It must be called only once for each variant, and
+  // by one thread at a time.
   const Plan& keep(int variant, std::unique_ptr<const Plan> made) {
     const Plan* const plan = made.release();
     plans_[static_cast<std::size_t>(variant)].store(plan, std::memory_order_release);
@@ -94,14 +97,14 @@ class Variants {
   int count() const { return static_cast<int>(plans_.size()); }
 
   CallClass* const call_class;
-  bool was_left = false;  // the library carried out the last call of the class
+  bool was_left = false;  // whether the MPI library carried out the last call
 
  private:
   std::vector<std::atomic<const Plan*>> plans_;
 };
 
-// Returns the reason why the library carries out the current call of a class, in more detail than
-// `declined`, the reason in its variant's plan.
+// Returns why the MPI library carries out the current call of a class. declined: the reason in the
+// plan of its variant, which is less exact.
 inline Reason exact_reason(Reason declined, const CallClass& call_class) {
   if (declined != Reason::learnt) return declined;
   const Learner& learner = call_class.learner;
@@ -109,17 +112,17 @@ inline Reason exact_reason(Reason declined, const CallClass& call_class) {
   return learner.has_result() ? Reason::learnt : Reason::rule;
 }
 
-// Tells to which later calls on a communicator a cached answer applies, until the epoch ends: to
-// none, to calls with equal arguments, or to all.
+// Says to which later calls on the same communicator a cached answer applies: to none, to those
+// with the same arguments, or to all. It applies until the epoch ends.
 enum class CacheScope : std::uint8_t { none, same_arguments, all };
 
-// The answer to a call: its plan, and the later calls to which the plan applies.
+// The answer to a call: its plan, and to which later calls the plan applies.
 struct Answer {
-  const Plan* plan = nullptr;  // valid until this thread's next call; nullptr if the library
-                               // carries the call out
+  // Valid until this thread's next call; nullptr if the MPI library carries the call out.
+  const Plan* plan = nullptr;
   std::uint64_t epoch = 0;
   CacheScope alike = CacheScope::none;
-  Reason reason{};  // reason why there is no plan
+  Reason reason{};  // why there is no plan
 };
 
 }  // namespace weft

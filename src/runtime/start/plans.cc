@@ -1,4 +1,4 @@
-// Implements the steps from a call to its plan, and caches the result.
+// Implements the four steps from a call to its plan, and caches the plan.
 #include "runtime/start/plans.h"
 
 #include "runtime/call/device_memory.h"
@@ -18,21 +18,22 @@
 namespace weft {
 namespace {
 
-// Returns whether calls that are left to the library may be passed on directly: no summary or trace
-// observes them, and they need no non-blocking form (BlockingCall).
+// Returns whether later calls that Weft declines may go directly to the MPI library. They may if no
+// summary or trace must see them, and they need not be made in their non-blocking form
+// (BlockingCall).
 bool may_pass_through(const Runtime& runtime) {
   return !runtime.observing() && !runtime.callers_only();
 }
 
-// Returns whether a direct schedule is allowed, by which ranks use each other's buffers in place.
-// Other ranks use this rank's buffers until it has signalled twice. A persistent request that its
-// caller carries out may signal too late, because the caller may wait for another rank by then.
+// Returns whether ranks may use each other's buffers in place. They use this rank's buffers until
+// it has signalled twice. With a persistent request that only the calling thread advances, the
+// second signal may come too late, because that thread may be waiting for another rank.
 bool may_be_direct(const Runtime& runtime, Use use) {
   return use != Use::persistent || !runtime.in_memory_only() || runtime.has_memory_thread();
 }
 
-// Returns whether only the rule can tell: calls whose size no rank knows are not compared, and this
-// one is not learnt about either.
+// Returns whether only the fixed rule can decide about the call. This is so if no rank knows its
+// size, since such calls are neither compared with the MPI library nor learnt about here.
 bool is_up_to_the_rule(const PlanRequest& asked, const Shape& shape) {
   return !agreed_bytes(shape) && !is_named(asked.runtime, asked.communicator, shape) &&
          engine_for(asked.runtime, asked.communicator) == Engine::automatic;
@@ -53,8 +54,8 @@ bool wins_as_blocking(const PlanRequest& asked, const ScheduleResult& found,
   return is_won(runtime, internal_collective, call, schedule, found.kernel, LibraryForm::blocking);
 }
 
-// Returns whether the caller may carry the call out inline, which needs all its data to go through
-// shared memory.
+// Returns whether the calling thread may carry the call out alone (inline). For this, all data must
+// go through shared memory.
 bool stays_inline(const Runtime& runtime, const Call& call, const ScheduleResult& found) {
   const Schedule& schedule = *found.schedule;
   return runtime.allows_inline_calls() && !call.has_arrays() && !schedule.shape.packed &&
@@ -107,7 +108,7 @@ Plan declined(const PlanRequest& asked, Reason reason) {
   return plan;
 }
 
-// Makes the plan after engine and algorithm have been chosen.
+// Makes the plan, after engine and algorithm have been chosen.
 Plan planned_by(const PlanRequest& asked, const Eligible& eligible, const ChoiceResult& chosen) {
   ScheduleResult found = schedule_for(asked, eligible, chosen);
   if (found.declined) return declined(asked, *found.declined);
@@ -156,8 +157,9 @@ Answer answer(const Plan& plan, const Runtime& runtime, CacheScope alike, std::u
     return left_to_library(*reason, runtime, known ? CacheScope::all : CacheScope::none, began_at);
   }
   const Plan made = planned({runtime, call, *communicator, use});
-  // These plans are not cached: a refusal may depend on buffer addresses, in which similar calls
-  // differ, and without a topology the lengths of arrays are unknown.
+  // Two kinds of refusal are not cached. The MPI library's refusal of arguments may depend on
+  // addresses, in which similar calls differ. Without a known topology, the lengths of arrays are
+  // unknown.
   const bool alone = made.declined == Reason::arguments || made.declined == Reason::topology;
   const Plan* plan = alone ? RecentPlanCache::own().keep(made)
                            : RecentPlanCache::own().add(call, use, began_at, made);

@@ -1,5 +1,6 @@
-// Finds the plan of a call, or makes it. Plans are made once for similar calls, and cached by each
-// thread.
+// Finds the plan of a call, or makes it. A plan is made in four steps, eligible(), chosen_for(),
+// schedule_for() and memory_for(). Each thread caches the plans, since programs repeat similar
+// calls.
 #pragma once
 
 #include "runtime/job/runtime.h"
@@ -8,16 +9,17 @@
 
 namespace weft {
 
-// Returns the plan for a call, or the reason why the library carries it out. Before a blocking call
-// or an initialisation, no call may be deferred on the communicator.
+// Returns the plan for a call, or the reason for which the MPI library carries it out. If the call
+// is blocking or initialises a persistent collective, no collective on its communicator may be
+// deferred.
 Answer plan_for(Runtime& runtime, const Call& call, Use use);
-// Returns the answer to a blocking call while Weft carries out none, without looking at the call's
-// arguments. With a summary each such call is counted; without one, similar calls go directly to
-// the library from now on.
+// Returns the answer to a blocking collective while Weft carries out none, without looking at its
+// arguments. If there is a summary, each such call is counted. If not, later calls of this kind go
+// directly to the MPI library.
 Answer leave_blocking(const Runtime& runtime, Kind kind);
 
-// Return the plan of a call that takes this variant, after making it if necessary. first: the plan
-// that the call shares with its class.
+// Return the plan for a call that takes the variant with this index, after making it if necessary.
+// first: the plan that all calls of the class share.
 const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, int variant);
 inline const Plan& plan_of(Runtime& runtime, const Call& call, const Plan& first, int variant) {
   const Plan* const made = first.variants->plan(variant);

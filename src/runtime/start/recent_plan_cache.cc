@@ -48,8 +48,8 @@ const Plan* RecentPlanCache::add(const Call& call, Use use, std::uint64_t made_a
   return &entry.plan;
 }
 
-// Frees other plans if the cache is too large. Keeps the last plan in any case, since programs
-// repeat their calls.
+// Drops plans if the cache is too large. The last plan always stays, since programs repeat their
+// calls.
 void RecentPlanCache::drop_if_too_many(const Entry& last) {
   constexpr std::size_t kMost_bytes = std::size_t{1} << 20;
   std::size_t bytes = 0;

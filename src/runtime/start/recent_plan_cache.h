@@ -1,6 +1,5 @@
-// RecentPlanCache: the plans of the last calls of a thread, since programs repeat their calls. Its
-// size in bytes is bounded, like that of ScheduleCache. Plans that it drops are removed from
-// CachedCalls.
+// RecentPlanCache holds the plans of a thread's last calls, since programs repeat their calls. Its
+// size in bytes is bounded. Plans that it drops are removed from CachedCalls, too.
 #pragma once
 
 #include <algorithm>
@@ -17,17 +16,17 @@ namespace weft {
 
 class RecentPlanCache {
  public:
-  // Returns this thread's object, after creating it if necessary.
+  // Returns this thread's cache, after creating it if necessary.
   static RecentPlanCache& own() { return of_this_thread_ ? *of_this_thread_ : made(); }
   static const Plan* find_own(const Call& call, Use use) {
     return of_this_thread_ ? of_this_thread_->find(call, use) : nullptr;
   }
 
-  // Adds a plan, and returns the stored copy. made_at: the epoch in which the making of the plan
-  // began. The plan is not found again if the call's arrays are too long to compare at each call.
+  // Adds a plan, and returns the stored copy. made_at: the epoch in which the plan was begun. If
+  // the call's arrays are too long to compare, the plan is stored but never found again.
   const Plan* add(const Call& call, Use use, std::uint64_t made_at, const Plan& plan);
-  // Stores a plan for the current call only, and returns the stored copy. It is overwritten by the
-  // next such plan, and never found again.
+  // Stores a plan for the current call only, and returns the stored copy. The next such plan
+  // overwrites it.
   const Plan* keep(const Plan& plan) { return &(unremembered_ = plan); }
 
  private:
@@ -38,17 +37,17 @@ class RecentPlanCache {
     Use use{};
     std::uint32_t buffers = 0;
     int sends = 0, recvs = 0;  // lengths of the call's arrays
-    Call call{};               // the call; its arrays are copies in `arrays`
+    Call call{};  // the call, with copies of its arrays
     Plan plan{};
     KeptArrays arrays;
 
-    // Returns whether the arrays of another call are equal. The other arguments, and therefore the
-    // lengths, must be equal.
+    // Returns whether the arrays of another call are equal to this one's. All other arguments must
+    // be equal, and therefore also the lengths.
     bool has_same_counts(const Call& other) const;
-    bool keep_arrays();  // copies the call's arrays; returns whether they are short enough
+    bool keep_arrays();  // copies the call's arrays; returns false if they are too long
     std::size_t bytes() const;
   };
-  // The entries that may hold a given call.
+  // The entries that may contain a given call.
   struct Set {
     std::array<Entry, 4> entries{};
     unsigned next = 0;
@@ -61,8 +60,8 @@ class RecentPlanCache {
   void drop_if_too_many(const Entry& last);
   Set& set_of(const Call& call, Use use);
 
-  // Compares the arguments on which a plan depends, except arrays. It compares field by field,
-  // because it runs for every call.
+  // Compares the arguments on which a plan depends, except for arrays. It compares member by
+  // member, because it runs in every call.
   static bool same_arguments(const Call& a, const Call& b) {
     return a.comm == b.comm && a.recvtype == b.recvtype && a.op == b.op && a.form == b.form &&
            a.sendtype == b.sendtype && a.root == b.root;
@@ -74,13 +73,13 @@ class RecentPlanCache {
     return !a == !b && (!a || std::equal(a, a + count, b));
   }
 
-  // The object is on the heap, because libraries have little thread-local space. It is created
-  // again if the program calls MPI after the thread's objects have been destroyed.
+  // The cache is on the heap, because libraries have little thread-local memory. If the program
+  // calls MPI after the thread's objects have been destroyed, a new cache is made.
   static constinit thread_local RecentPlanCache* of_this_thread_
       __attribute__((tls_model("initial-exec")));
 
   std::array<Set, 16> sets_{};
-  Entry* found_last_ = sets_[0].entries.data();  // most likely the next call's entry, too
+  Entry* found_last_ = sets_[0].entries.data();  // most likely also the next call's entry
   Plan unremembered_;
 };
 

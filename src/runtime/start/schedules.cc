@@ -1,4 +1,5 @@
-// Builds schedules. If the user has not set the split of a tree, a cost model determines it.
+// Builds schedules. If the user has not set how a tree is split between calling threads and the
+// progress thread, a cost model decides that.
 #include "runtime/start/schedules.h"
 
 #include <cstdlib>
@@ -19,7 +20,7 @@ namespace weft {
 namespace {
 
 #ifndef NDEBUG
-// Returns whether a rank's shape determines the shapes of all other ranks.
+// Returns whether the shape of one rank determines the shapes of all other ranks.
 bool all_ranks_known(Kind kind) {
   const bool one_sided = kind == Kind::gather || kind == Kind::scatter ||
                          kind == Kind::allgatherv || kind == Kind::reduce_scatter;
@@ -37,13 +38,13 @@ void verify_all_ranks(const Algorithm& algorithm, Shape shape, const Tuning& tun
 }
 #endif
 
-// Returns the schedule of this rank, in batches of `iterations` iterations. Debug builds verify the
-// schedules of all ranks together.
+// Returns the schedule of this rank, which is built piece by piece, `iterations` iterations at a
+// time. Debug builds verify the schedules of all ranks together.
 Schedule built(const Algorithm& algorithm, const Shape& shape, int iterations,
                const Tuning& tuning = {}) {
 #ifndef NDEBUG
-  // A direct schedule, by which ranks use each other's buffers in place, ends for non-contiguous
-  // data as soon as the ranks have exchanged their buffers, so that it cannot be verified.
+  // A direct schedule for data with gaps ends as soon as the ranks have exchanged their buffers'
+  // descriptions. It cannot be verified.
   const bool ends_at_once = is_direct(algorithm) && !(shape.send.plain && shape.recv.plain);
   if (all_ranks_known(shape.kind) && !ends_at_once) verify_all_ranks(algorithm, shape, tuning);
 #endif
@@ -57,8 +58,8 @@ int split_levels(const Runtime& runtime, const Shape& shape, const Algorithm& al
   return best_split(runtime.node_cores(), shape, is_knomial ? kKnomialRadix : 2);
 }
 
-// Returns the algorithm by which ranks use each other's buffers in place. If the user has requested
-// kernel copies, they are used for any length.
+// Returns the algorithm that uses the other ranks' buffers in place; nullptr if there is none for
+// this shape. If the user has requested copies by the kernel, it is used for any size.
 const Algorithm* direct_of(const Shape& shape) {
   if (!one_copy() || !one_copy_rule().asked_for || !one_copy_rule().takes(shape))
     return direct_algorithm(shape);
@@ -66,9 +67,9 @@ const Algorithm* direct_of(const Shape& shape) {
   return algorithm && applies(*algorithm, shape) ? algorithm : nullptr;
 }
 
-// Returns whether the call can be carried out without MPI_THREAD_MULTIPLE: its caller alone
-// completes it, or the progress thread advances it in shared memory. The result is equal on all
-// ranks.
+// Returns whether the call can be carried out without MPI_THREAD_MULTIPLE: the calling thread alone
+// completes it, or the progress thread advances it in shared memory without MPI calls. The result
+// is equal on all ranks.
 bool can_do_without_level(const Runtime& runtime, const ScheduleResult& found, Use use) {
   const Schedule& schedule = *found.schedule;
   if (schedule.node_bytes == 0) return false;
@@ -125,7 +126,8 @@ std::shared_ptr<const Schedule> direct_for(Communicator& communicator, const Sha
   const bool share = communicator.memory && !communicator.memory->sharing().empty();
   const Algorithm* algorithm = share ? direct_of(shape) : nullptr;
   if (!algorithm || choice.algorithm != &default_algorithm(shape)) return nullptr;
-  // A variant with chunks is not tried directly: it would equal the variant without chunks.
+  // A direct schedule copies whole blocks, so a variant with chunks would be equal to the variant
+  // without them.
   if (choice.chunk_bytes != 0) return nullptr;
   if (reduces(shape.kind) && !kernel) return nullptr;
   return communicator.schedule(shape, algorithm,

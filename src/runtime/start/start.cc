@@ -1,5 +1,6 @@
-// Starts operations according to plans. A plan is made in four steps (plans.h) and cached by the
-// thread: eligibility, choice of engine and algorithm, schedule, memory.
+// Starts collectives according to their plans. A plan is made in four steps (plans.h): whether Weft
+// can carry out the call, the choice of engine and algorithm, the schedule, and the memory. Each
+// thread caches its plans.
 #include "runtime/start/start.h"
 
 #include "base/clock.h"
@@ -12,8 +13,8 @@
 namespace weft {
 namespace {
 
-// Makes and submits the operation. Returns an MPI error code. in_flight: counts the call until the
-// application completes it; may be nullptr.
+// Makes the collective, and passes it to the thread that carries it out. Returns an MPI error code.
+// in_flight: a counter that is decremented when the application completes the call; may be nullptr.
 [[gnu::always_inline]] inline int start_operation(Runtime& runtime, CallId id, const Call& call,
                                                   const Plan& plan, std::atomic<int>* in_flight,
                                                   MPI_Request* request) {
@@ -50,7 +51,7 @@ namespace {
   return start_operation(runtime, id, call, plan, in_flight, request);
 }
 
-// Starts a call about which the learner must record something.
+// Starts a collective about which engine auto must record something.
 [[gnu::noinline]] Started start_of_call_class(Runtime& runtime, CallId id, const Call& call,
                                               const Answer& answer, MPI_Request* request) {
   const Plan& plan = *answer.plan;
@@ -62,7 +63,7 @@ namespace {
     return taken(start_by(runtime, id, call, chosen, &call_class.in_flight, request), answer);
   Started left = declined(*chosen.declined, answer);
   if (call_class.learner.is_watching()) {
-    plan.communicator->retain_for_request();  // the watched request may outlive the communicator
+    plan.communicator->retain_for_request();  // the tracked request may outlive the communicator
     left.call_class = &call_class;
   }
   return left;
@@ -81,7 +82,8 @@ Started start(CallId id, const Call& call, const Plan* known, MPI_Request* reque
   if (!runtime) [[unlikely]]
     return {};
   InlineCall::own().hand_over();
-  // A wrapper that passes a known plan has cached the call already, so that it needs no answer.
+  // If the wrapper has passed a plan, it has found the call in its cache, and needs no answer to
+  // cache.
   if (known && start_inline(*runtime, id, call, *known, nullptr, request)) [[likely]]
     return taken(MPI_SUCCESS);
   const Answer answer = known ? Answer{known} : plan_for(*runtime, call, Use::request);
@@ -110,7 +112,8 @@ void passed_on(CallId id, const Started& declined, const MPI_Request* request, i
   Runtime* runtime = Runtime::active();
   if (!runtime || code != MPI_SUCCESS) return;
   if (runtime->summary.wanted()) runtime->summary.passed_on(id, reason_of(declined));
-  const bool non_blocking = call_name(id)[4] == 'I';  // excludes persistent initialisations
+  // false for the initialisation of a persistent collective
+  const bool non_blocking = call_name(id)[4] == 'I';
   CallClass* const call_class = declined.call_class;
   if ((!runtime->observing() && !call_class) || !non_blocking) return;
   NativeRequest record{id, {now_ns(), 0, 0}};

@@ -1,18 +1,19 @@
-// Started: the result of a collective call that was offered to Weft.
+// Started is the result of offering a collective call to Weft.
 #pragma once
 
 #include "runtime/start/plan.h"
 
 namespace weft {
 
-// The answer to a call, which the thread may cache, and the result of the call if Weft has carried
-// it out or started it.
+// The answer to the call, which the thread may cache, and the result of the call if Weft has
+// carried it out or started it.
 struct Started : Answer {
-  bool taken = false;  // Weft carries the call out, and the application has its request; otherwise
-                       // no message was posted
-  int code = 0;        // return code for the application, if `taken`
-  // The call class that needs to know how long the library takes for the call; nullptr if none
-  // does.
+  // True if Weft has taken the call, and the application has its request, if any. False if nothing
+  // was sent, so that the MPI library must carry the call out.
+  bool taken = false;
+  int code = 0;  // return code for the application if `taken` is true
+  // The call class that must learn how long the MPI library takes for this call; nullptr if there
+  // is none.
   CallClass* call_class = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// Provides the buffers of a measured call, and its arguments for the MPI library.
+// Provides the buffers of a call that is measured, and its arguments for the MPI library.
 #include "runtime/trial/call_on_trial.h"
 
 #include <algorithm>
@@ -17,9 +17,9 @@ std::int64_t bytes_of(const Shape& shape, Buffer buffer) {
   return end;
 }
 
-// Returns the size in bytes of a buffer that both Weft and the library can use. For a reduction or
-// bcast both buffers get the same size: the library needs both buffers of a reduction on all ranks,
-// and may use the other buffer for a bcast.
+// Returns the size in bytes of a buffer that both Weft and the MPI library can use. In a reduction
+// or broadcast both buffers have the same size: the MPI library needs both buffers of a reduction
+// on all ranks, and may use the other buffer for a broadcast.
 std::int64_t bytes_for_both(const Shape& shape, Buffer buffer) {
   const std::int64_t bytes = bytes_of(shape, buffer);
   const bool has_one_size = reduces(shape.kind) || shape.kind == Kind::bcast;
@@ -27,8 +27,8 @@ std::int64_t bytes_for_both(const Shape& shape, Buffer buffer) {
   return has_one_size ? std::max(bytes, bytes_of(shape, other)) : bytes;
 }
 
-// Returns the non-blocking call of this kind whose counts are of type int, since the counts of a
-// trial fit into an int.
+// Returns the MPI function of this kind to measure. It is the non-blocking one whose counts are of
+// type int, which suffices for the counts of a measurement.
 CallId form_of(Kind kind) {
   switch (kind) {
     case Kind::barrier:

@@ -1,5 +1,5 @@
-// CallOnTrial: the call that a measurement makes. It has zeroed buffers of Weft in place of the
-// application's, so that reduction operators meet no arbitrary numbers.
+// CallOnTrial is a collective call that is made only to be measured. It has buffers of Weft's own,
+// filled with zeros, so that reduction operators do not meet arbitrary numbers.
 #pragma once
 
 #include <vector>
@@ -12,15 +12,16 @@ namespace weft {
 
 class CallOnTrial {
  public:
-  // shape: shape_on_trial() of `call`. temp_bytes: the largest temporary buffer of any schedule.
+  // shape: the result of shape_on_trial() for `call`. temp_bytes: the size of the largest temporary
+  // buffer of any schedule to be measured.
   CallOnTrial(const Shape& shape, const Call& call, std::int64_t temp_bytes);
   CallOnTrial(const CallOnTrial&) = delete;
   CallOnTrial& operator=(const CallOnTrial&) = delete;
 
-  // Returns whether the memory for all buffers is available. The memory of temporary buffers for
-  // schedules is then in the pool (base/buffer_pool.h).
+  // Returns whether there is memory for all buffers. Memory for the schedules' temporary buffers is
+  // then in the pool (base/buffer_pool.h).
   bool there() const { return send_.there() && recv_.there() && temp_is_there_; }
-  // Returns the call for a schedule or for the MPI library.
+  // Returns the call to measure, for a schedule or for the MPI library.
   const Call& call() const { return call_; }
 
  private:

@@ -1,5 +1,5 @@
-// Carries out Weft's own collectives for initialisations. Exchanges are allgathers or allreduces,
-// whose schedules the communicator caches.
+// Carries out Weft's own collectives while persistent collectives are initialised. They are
+// allgathers and allreduces, whose schedules the communicator caches.
 #include "runtime/trial/internal_collective.h"
 
 #include "engine/shared_memory_call.h"

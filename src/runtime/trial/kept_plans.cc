@@ -1,6 +1,6 @@
-// Gathers the ranks' results on rank 0, which writes them. An allreduce of the sizes comes first,
-// so that a job without results pays no more than that. Only collectives are used: MPICH (5.0.2)
-// was seen to hang with MPI_ANY_SOURCE on several nodes with several ranks each.
+// Gathers the results of all ranks on rank 0, which writes them. An allreduce of their sizes comes
+// first, so that a job without results needs nothing else. It uses collectives only, because MPICH
+// (5.0.2) has hung with MPI_ANY_SOURCE on several nodes with several ranks each.
 #include "runtime/trial/kept_plans.h"
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Texts {
   std::string all;
 };
 
-// Gathers the texts' sizes, and returns memory for all texts on rank 0.
+// Gathers the sizes of the texts. On rank 0, returns memory for all texts.
 Texts room_for_texts(int bytes, MPI_Comm comm) {
   int rank = 0, ranks = 1;
   library_calls.Comm_rank(comm, &rank);

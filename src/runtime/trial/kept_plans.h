@@ -1,6 +1,6 @@
-// Writes the ranks' measurements and learned results to the file of plans once, at the end of the
-// job. Only rank 0 writes, because the file is often on a shared file system, and thousands of
-// ranks may have results.
+// Writes the measurements of all ranks, and what they have learnt, to the file of plans. This is
+// done once, at the end of the job. Only rank 0 writes, because the file is often on a shared file
+// system, and thousands of ranks may have results.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace weft {
 
-// Writes the lines of all ranks to the file of plans. Collective over all ranks, in MPI_Finalize,
-// when no rank may still be inside a collective on common(). own: this rank's lines. Only rank 0's
-// result has meaning.
+// Writes the lines of all ranks to the file of plans. It is collective over all ranks, in
+// MPI_Finalize. No rank may still be inside another collective on common(). own: this rank's lines.
+// The result is valid only on rank 0.
 PlanCache::Written keep_plans(PlanCache& plans, const std::string& own);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
-// Measures Weft's variant of a call against the library's own. Rank 0 looks up the result of
-// earlier runs in the file of plans. Without one the ranks measure, and agree on the times after
-// each trial.
+// Measures Weft's collective against the MPI library's own. Rank 0 looks for a result of earlier
+// runs in the file of plans. If there is none, the ranks measure, and agree on the times after each
+// measurement.
 #include "runtime/trial/native_comparison.h"
 
 #include <algorithm>
@@ -18,24 +18,25 @@ namespace weft {
 namespace {
 
 constexpr std::int64_t kNever_ns = INT64_MAX / 16;
-// kRounds: the most rounds, in each of which the library's and Weft's calls are measured. kEnough:
-// the rounds needed for a result. kOfFirstRound: the calls of each side in the first round, whose
-// caches are cold.
+// kRounds: the largest number of rounds; in each round both the MPI library's and Weft's calls are
+// measured. kEnough: the number of rounds that a result needs. kOfFirstRound: the number of calls
+// of each in the first round, in which the caches are cold.
 constexpr int kRounds = 12, kEnough = 4, kOfFirstRound = 1;
 constexpr int kLeastRepetitions = 2, kMostRepetitions = 100;
 constexpr std::int64_t kTime_ns = 20'000;
-// The number of calls that precede each measurement of long calls and are not timed, because the
-// calls of the other side (Weft or the library) have filled the caches.
+// The number of calls before each measurement that are not timed. They refill the caches, which
+// contain the data of the calls measured before (Weft's or the MPI library's).
 constexpr int kWarmUps = 2;
-// The number of rounds of a check. A call that the library has won stays the library's. A call that
-// Weft has won is checked briefly in each run, for that run only: the host of a virtual machine may
-// move its cores, after which the same two copies take four times as long.
+// The number of rounds if an earlier result is only checked. This is done in each run if Weft was
+// faster, and the check applies to that run only. The host of a virtual machine may move its cores
+// to other places, where the same two copies take four times as long. If the MPI library was
+// faster, the result is not checked.
 constexpr int kBrief = kEnough;
 
 class NativeComparison {
-  // The knowledge of rank 0 from earlier comparisons. others: the value on all other ranks, which
-  // know nothing. in_doubt: there is a result, but it is measured again. settled: the result is
-  // only checked briefly. decided: the result holds for this run.
+  // What rank 0 knows from earlier runs. nothing: no result. in_doubt: a result that must be
+  // measured again. settled: a result that must be checked. decided: a result for this run. The
+  // other ranks know nothing and use `others`, the least value.
   enum class Known : std::int8_t { others, nothing, in_doubt, settled, decided };
 
  public:
@@ -52,10 +53,11 @@ class NativeComparison {
     if (is_first()) earlier_.emplace(runtime_, question);
     const bool was_won = earlier_ && earlier_->is_won();
     const Known known = what_is_known();
-    // The maximum is rank 0's knowledge, since the other ranks give the least value of Known.
+    // The maximum is what rank 0 knows, since all other ranks give the least value.
     const auto told = internal_collective_.greatest({static_cast<std::int64_t>(known), was_won});
     began_ns_ = now_ns();
-    if (!told) return true;  // ranks have made different calls, which Weft's variant will detect
+    // false if ranks have made different calls, which Weft's schedule will detect
+    if (!told) return true;
     known_ = static_cast<Known>((*told)[0]);
     won_ = (*told)[1] != 0;
     return known_ == Known::decided ? won_ : measured();
@@ -71,8 +73,8 @@ class NativeComparison {
     return may_be_checked() ? Known::settled : Known::decided;
   }
 
-  // Returns whether an earlier result may be checked. It may not if the library has won, if this
-  // run has checked it, or if a few calls would take the whole budget.
+  // Returns whether an earlier result may be checked. It may not if the MPI library was faster, if
+  // this run has checked it already, or if a few calls would exceed the time for measurements.
   bool may_be_checked() const {
     return earlier_->is_won() && !earlier_->is_checked() &&
            2 * kBrief * earlier_->longest_ns() < budget_ns();
@@ -100,10 +102,10 @@ class NativeComparison {
     return true;
   }
 
-  // Measures a side, Weft or the library, by so many calls that the order of the ranks' arrival
-  // does not matter. The ranks agree on the time per call, which it stores in `side`. Returns the
-  // time in ns that the slowest rank has spent since the beginning; nullopt if ranks have made
-  // different calls.
+  // Measures the calls of one side, Weft or the MPI library. It makes so many calls that it does
+  // not matter in which order the ranks arrive. Stores the time per call, on which the ranks agree,
+  // in `side`. Returns the time in ns that the slowest rank has spent since the beginning; nullopt
+  // if ranks have made different calls.
   std::optional<std::int64_t> time(Side& side, const Schedule& schedule, const CallOnTrial& call,
                                    bool is_warm) {
     if (!run(side, side.warm_ups, schedule, call)) return std::nullopt;
@@ -115,7 +117,7 @@ class NativeComparison {
     const std::int64_t slowest_ns = std::max<std::int64_t>((*agreed)[0], 1);
     if (is_warm) side.least_ns = std::min(side.least_ns, slowest_ns);
     const std::int64_t fitting = kTime_ns / slowest_ns;
-    // Enough rounds of both sides must fit into the budget.
+    // The time for measurements must suffice for kEnough rounds of both sides.
     constexpr std::int64_t kCalls = 2 * kEnough * (kWarmUps + kLeastRepetitions);
     const bool has_warm_ups = fitting < 2 * kWarmUps && kCalls * slowest_ns < budget_ns();
     side.warm_ups = has_warm_ups ? kWarmUps : 0;
@@ -124,8 +126,8 @@ class NativeComparison {
     return (*agreed)[1];
   }
 
-  // Returns the result to assume if nothing can be measured now: the earlier one; without one, that
-  // Weft wins.
+  // Returns the result to use if nothing can be measured now. This is the result of earlier runs;
+  // without one, Weft counts as faster.
   bool told_before() const { return known_ == Known::nothing || won_; }
 
   bool measured() {
@@ -152,13 +154,13 @@ class NativeComparison {
       const bool takes_long = round >= kEnough && spent_ns > budget_ns() / 4;
       if (takes_long && KnownNativeResult::is_clear(library.least_ns, weft.least_ns)) break;
     }
-    if (round < kEnough) return told_before();  // a busy machine allowed too few rounds
+    if (round < kEnough) return told_before();  // the machine was too busy for enough rounds
     if (is_brief) {
       const bool wins = weft.least_ns <= library.least_ns;
       if (earlier_) earlier_->keep_checked(wins);
       return wins;
     }
-    // Weft must be faster by a tenth for its variant to be used.
+    // Weft must be faster by a tenth.
     const bool wins = weft.least_ns * 10 <= library.least_ns * 9;
     if (earlier_) earlier_->keep(schedule_, wins, library.least_ns, weft.least_ns);
     return wins;
@@ -173,10 +175,10 @@ class NativeComparison {
   const Kernel kernel_;
   const LibraryForm form_;
   std::optional<KnownNativeResult> earlier_;  // known to rank 0 only
-  Known known_ = Known::nothing;              // rank 0's knowledge, which it has sent to all ranks
-  bool won_ = false;                          // whether Weft has won the earlier comparison
+  Known known_ = Known::nothing;  // what rank 0 knows, which it has told the other ranks
+  bool won_ = false;  // whether Weft was faster in earlier runs
   std::int64_t began_ns_ = 0;
-  const OwnCommunicator* of_library_ = nullptr;  // the library's communicator; set during the trial
+  const OwnCommunicator* of_library_ = nullptr;  // the communicator for the MPI library's calls
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Keeps the results of comparisons with the library's calls. A result is a line in the file of
-// plans, whose algorithm is the winner: one of Weft's or "library".
+// Keeps the results of comparisons with the MPI library's collectives. A result is a line in the
+// file of plans. Its algorithm names the faster side: one of Weft's algorithms, or "library".
 #include "runtime/trial/native_results.h"
 
 #include <algorithm>
@@ -13,11 +13,11 @@ namespace weft {
 namespace {
 
 constexpr const char* kLibrary = "library";
-// A part of the key. It must change whenever the method of comparison changes, so that earlier
-// results do not count.
+// This is a part of the key in the file of plans. It must be changed whenever the method of
+// measurement changes, so that earlier results are ignored.
 constexpr const char* kMethod = "warm";
 constexpr int kMostDoubts = 4;
-// The remark on a result that has been checked in this run. It is never written to the file.
+// A remark on a result that this run has checked. It is never written to the file.
 constexpr const char* kChecked = "checked in this run";
 
 std::string key_of(const Runtime& runtime, const NativeQuestion& question) {
@@ -34,8 +34,8 @@ std::string key_of(const Runtime& runtime, const NativeQuestion& question) {
 
 }  // namespace
 
-// A question about a call without a reduction has always the same type, since the call's datatype
-// may differ between ranks.
+// Makes the question for a call. Without a reduction the question always has the same type, since
+// the datatype may differ between ranks.
 NativeQuestion::NativeQuestion(const Call& call, const Schedule& schedule, bool is_blocking)
     : kind(schedule.shape.kind),
       ranks(schedule.shape.size),

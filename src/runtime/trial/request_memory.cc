@@ -1,6 +1,6 @@
-// Provides node memory for persistent requests. While the communicator's segment has space, one
-// exchange verifies that all ranks of each node take the same piece. Otherwise the ranks make a
-// further segment.
+// Allocates shared memory for persistent requests. If the communicator's segment has space, one
+// exchange verifies that all ranks of each node take the same piece of it. Otherwise the ranks
+// create another segment.
 #include "runtime/trial/request_memory.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ bool are_alike_on_each_node(const std::vector<std::int64_t>& wanted, const Nodes
   return true;
 }
 
-// InternalTalk: the exchanges in which ranks agree on a segment, made by Weft's own collectives.
+// Makes the exchanges in which ranks agree on a segment, by Weft's own collectives.
 class InternalTalk final : public SegmentExchange {
  public:
   explicit InternalTalk(InternalCollective& internal_collective)

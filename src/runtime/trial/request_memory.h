@@ -1,5 +1,5 @@
-// Memory for persistent requests: pieces of the communicator's segment on each node, and of further
-// segments once that is used up.
+// Allocates shared memory for persistent requests. It is a piece of the communicator's segment on
+// each node or, when that is used up, of another segment.
 #pragma once
 
 #include <memory>
@@ -9,10 +9,10 @@
 
 namespace weft {
 
-// Returns memory for a persistent request on this rank's node. Collective over the communicator of
-// `internal_collective`. buffer_bytes: size of a node buffer. Returns nullptr if this rank is alone
-// on its node; nullopt on all ranks if there is no memory, or if the ranks of a node want different
-// sizes. The reason is reported once.
+// Returns shared memory for a persistent request on this rank's node; collective over the
+// communicator of `internal_collective`. buffer_bytes: the size of a node buffer. Returns nullptr
+// if this rank is alone on its node. Returns nullopt on all ranks if there is no memory, or if the
+// ranks of a node want different sizes; the reason is printed once.
 std::optional<std::unique_ptr<NodeMemory>> memory_of_request(
     InternalCollective& internal_collective, std::int64_t buffer_bytes);
 

@@ -1,5 +1,5 @@
-// Each rank of a node sends its edges to the node's other ranks, in as many words as the longest
-// list of all ranks takes. Nothing else goes from node to node than two sums.
+// Each rank of a node sends its list of edges to the other ranks of the node. All lists are sent
+// with the length of the longest list of any rank. Between nodes only two sums are exchanged.
 #include "runtime/trial/told_edges.h"
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace {
 
 using List = std::vector<std::int64_t>;
 
-// More edges of a rank never fit the memory.
+// With more edges per rank, the data would not fit into shared memory.
 constexpr std::int64_t kMostEdges = kNodeBytesPerRank / kLineBytes;
 
 List listed(const NodeEdges::OfRank& edges) {
@@ -35,7 +35,8 @@ NodeEdges::OfRank edges_in(const std::int64_t* list) {
   return edges;
 }
 
-// Returns the greatest number of words that a rank has to tell, if all ranks make the same call.
+// Returns the length of the longest list of any rank, in words. words: the length of this rank's
+// list. Returns nullopt if ranks make different calls.
 std::optional<std::int64_t> greatest_list(InternalCollective& internal_collective,
                                           const Shape& shape, std::int64_t words) {
   const auto kind = static_cast<std::int64_t>(shape.kind);
@@ -44,8 +45,8 @@ std::optional<std::int64_t> greatest_list(InternalCollective& internal_collectiv
   return (*all)[2];
 }
 
-// Exchanges lists of `words` words between the ranks of a node. Returns those of all, by local
-// rank; nothing if a message has failed.
+// Exchanges the lists between the ranks of a node. words: the length to which all lists are filled
+// up. Returns the lists of all ranks, by node rank; nullopt if a message has failed.
 std::optional<std::vector<List>> exchanged(InternalCollective& internal_collective,
                                            const Shape& shape, List own, std::int64_t words) {
   own.resize(static_cast<std::size_t>(words));

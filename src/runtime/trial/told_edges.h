@@ -1,5 +1,5 @@
-// Ranks of a node tell each other their edges of a neighbourhood, while a persistent collective is
-// initialised.
+// Lets the ranks of a node tell each other their edges in a neighbourhood collective: which rank
+// gives how much to which. This is done while a persistent collective is initialised.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,10 @@
 
 namespace weft {
 
-// Collective over the communicator. Returns the edges of this rank's node, on all ranks alike, or
-// nullptr on all: if the two ends of some edge do not say the same about it, if the data do not fit
-// the memory of some node, or if ranks make different calls. shape: with Shape::nodes.
+// Returns the edges between the ranks of this rank's node; collective over the communicator.
+// Returns nullptr on all ranks if the two ends of any edge state different sizes, if the data do
+// not fit into some node's shared memory, or if ranks make different calls. shape: must contain
+// Shape::nodes.
 std::shared_ptr<const NodeEdges> told_edges(InternalCollective& internal_collective,
                                             const Shape& shape);
 

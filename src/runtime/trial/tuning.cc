@@ -1,6 +1,7 @@
 // Measures candidates for a persistent collective. Rank 0 reads the results of earlier runs from
-// the file of plans. The ranks agree on times after each trial. A plan in doubt is measured again
-// in the next run, until two runs confirm the rule's choice or kMostDoubts runs have measured.
+// the file of plans. The ranks agree on the times after each measurement. A result in doubt is
+// measured again in the next run, until two runs confirm the choice of the fixed rule, or
+// kMostDoubts runs have measured.
 #include "runtime/trial/tuning.h"
 
 #include <algorithm>
@@ -20,16 +21,17 @@ namespace {
 
 using Source = PlanRecord::Source;
 
-// A time that exceeds any budget. A rank that cannot take part reports this time, which ends the
-// trials on all ranks.
+// A time that exceeds any time limit. A rank that cannot take part reports it, which ends the
+// measurements on all ranks.
 constexpr std::int64_t kNever_ns = INT64_MAX / 4;
 
-// The most runs that measure a plan: the machine may never be quiet, or a different candidate may
-// win each time. In a quarter of the processes a candidate was seen to win that loses in the next
-// process, perhaps because of page placement in the caches.
+// The largest number of runs that measure a plan. Without a limit measuring might never end, if the
+// machine is never quiet, or if another candidate is fastest each time. In a quarter of all
+// processes a candidate was fastest that is slower in the next process, perhaps because its pages
+// lie differently in the caches.
 constexpr int kMostDoubts = 4;
 
-// The words that ranks exchange at a time; each is reduced by maximum.
+// The words that the ranks exchange at a time. The result of each is the maximum over all ranks.
 using Facts = std::array<std::int64_t, 5>;
 constexpr std::int64_t kSaysNothing = INT64_MIN;
 
@@ -52,17 +54,17 @@ class Tuner {
     if (!meet()) return chosen_;
     const Shape trial = shape_on_trial(shape_);
     Candidates candidates(trial, by_rule_, at_once_, runtime_.config.iterations_at_a_time);
-    // The previous winner is measured right after the rule's choice, so that no budget ends before
-    // it.
+    // The winner of earlier runs is measured right after the choice of the fixed rule, so that it
+    // is measured even if there is little time.
     candidates.bring_forward(chosen_);
     measure(trial, candidates);
     return chosen_;
   }
 
  private:
-  // The knowledge of rank 0 from earlier runs about a call. not_measured: an earlier budget was too
-  // short, so that the rule's choice is used. doubtful: there is a result, but it is measured
-  // again. certain: the result is used as it is.
+  // What rank 0 knows from earlier runs. nothing: no result. not_measured: earlier runs had too
+  // little time, so the choice of the fixed rule is used. doubtful: a result that must be measured
+  // again. certain: a result that is used as it is.
   enum class Known : std::int64_t { nothing, not_measured, doubtful, certain };
 
   bool is_first() const { return shape_.rank == 0; }
@@ -101,12 +103,13 @@ class Tuner {
     return plan.doubts > 0 ? Known::doubtful : Known::certain;
   }
 
-  // Returns the maximum of each word; nullopt if ranks have made different calls.
+  // Returns the maximum of each word over all ranks; nullopt if ranks have made different calls.
   std::optional<Facts> greatest(const Facts& own) {
     const std::int64_t number = call_number();
     InternalCollective::Words words{number,
-                                    ~number};  // the maxima of a number and its complement both
-                                               // equal the own values only if all numbers are equal
+                                    // All numbers are equal exactly if the maxima of the number and
+                                    // of its bitwise complement are complements of each other.
+                                    ~number};
     std::copy(own.begin(), own.end(), words.begin() + 2);
     const auto all = internal_collective_.greatest(words);
     if (!all || (*all)[0] != number || (*all)[1] != ~number) return std::nullopt;
@@ -115,8 +118,8 @@ class Tuner {
     return facts;
   }
 
-  // Returns rank 0's knowledge as words; other ranks return the least value, so that the maximum is
-  // rank 0's.
+  // Returns as words what rank 0 knows. On other ranks returns the least value, so that the maximum
+  // is what rank 0 knows.
   Facts what_is_known() {
     if (!is_first()) return {kSaysNothing, kSaysNothing, kSaysNothing, kSaysNothing, kSaysNothing};
     before_ = runtime_.plans.find(key_);
@@ -124,14 +127,16 @@ class Tuner {
     const Tuning& tuning = before_->tuning;
     const auto found = find_candidate(shape_, before_->algorithm, tuning);
     if (!found) {
-      before_.reset();  // unknown candidate: written by another version of Weft, or damaged
+      // the candidate is unknown: another version of Weft has written it, or the file is damaged
+      before_.reset();
       return {static_cast<std::int64_t>(Known::nothing)};
     }
     return {static_cast<std::int64_t>(known_of(*before_)), found->algorithm - algorithms().data(),
             tuning.chunk_bytes, tuning.radix, tuning.radix_across};
   }
 
-  // Waits for all ranks; rank 0 sends its knowledge. Returns true if candidates must be measured.
+  // Waits for all ranks, and tells them what rank 0 knows. Returns whether candidates must be
+  // measured.
   bool meet() {
     const auto facts = greatest(what_is_known());
     began_ns_ = now_ns();
@@ -151,8 +156,8 @@ class Tuner {
     return known == Known::doubtful;
   }
 
-  // Carries out the schedule repeatedly. Collective; returns true on success, false if ranks have
-  // called different functions.
+  // Carries out the schedule `repetitions` times; collective. Returns false if ranks have called
+  // different functions.
   bool run(const Schedule& schedule, const CallOnTrial& trial, int repetitions) {
     for (int i = 0; i < repetitions; ++i)
       if (!internal_collective_.carry_out(schedule, trial.call(), kernel_)) return false;
@@ -172,7 +177,7 @@ class Tuner {
       const bool is_new = !candidates.is_built(trial->candidate);
       const Schedule* const schedule = candidates.schedule(trial->candidate);
       if (is_new) {
-        // Afterwards the temporary buffer for the schedule is in the pool of each rank.
+        // This puts memory for the schedule's temporary buffer into the pool of each rank.
         const bool there = !schedule || TempBuffer(schedule->temp_bytes).there();
         agreed = greatest({0, there ? elapsed_ns() : kNever_ns});
         if (!agreed) return;
@@ -215,7 +220,7 @@ class Tuner {
     if (is_first()) runtime_.plans.note(key_, plan);
   }
 
-  // Keeps the earlier choice, since the budget was too short.
+  // Keeps the choice of earlier runs, because there was too little time to measure.
   void give_up() {
     MeasuredPlan& plan = record_.plan;
     if (was_measured_) {
@@ -237,13 +242,13 @@ class Tuner {
   const Call& call_;
   const Kernel kernel_;
   const Shape& shape_;
-  const bool at_once_;  // only candidates for which needs_no_later_help() holds
+  const bool at_once_;  // only candidates for which needs_no_later_help() returns true
   PlanRecord& record_;
   const Candidate by_rule_;
   Candidate chosen_ = by_rule_;
-  bool was_measured_ = false;           // an earlier run has measured the choice
-  std::string key_;                     // key in the file of plans; set on rank 0 only
-  std::optional<MeasuredPlan> before_;  // plan of an earlier run; set on rank 0 only
+  bool was_measured_ = false;  // whether earlier runs have measured the choice
+  std::string key_;  // key in the file of plans; set on rank 0 only
+  std::optional<MeasuredPlan> before_;  // result of earlier runs; set on rank 0 only
   std::int64_t began_ns_ = 0;
 };
 
@@ -279,8 +284,8 @@ std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, const Call& cal
   if (chosen != before)
     schedule = std::make_shared<const Schedule>(build_in_batches(
         *chosen.algorithm, by_rule->shape, runtime.config.iterations_at_a_time, chosen.tuning));
-  // This is checked even for a plan from the file of plans, because blocking calls of the
-  // application rely on it.
+  // This is checked even for a schedule from the file of plans, because the application's blocking
+  // calls rely on it.
   if (at_once && !needs_no_later_help(*schedule, false)) schedule = by_rule;
   record.spent_ns = now_ns() - began;
   runtime.summary.planned(std::move(record));

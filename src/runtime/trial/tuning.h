@@ -1,7 +1,8 @@
-// Tuning of persistent collectives during initialisation: candidates (select/candidates.h) are
-// measured on buffers of Weft, or the plan is known from the file of plans. Initialisation may wait
-// for the other ranks, and its choice is used many times. Parameters are chosen at initialisation
-// as in Jocksch, Piccinali, shared-memory persistent allreduce.
+// Chooses the algorithm and its parameters for a persistent collective during its initialisation.
+// Several candidates (select/candidates.h) are measured on buffers of Weft's own, unless the file
+// of plans already has a result. The time is well spent, since an initialisation may wait for other
+// ranks and its choice is used many times. Jocksch and Piccinali choose parameters at
+// initialisation in the same way (shared-memory persistent allreduce).
 #pragma once
 
 #include <memory>
@@ -17,13 +18,13 @@ namespace weft {
 
 class Runtime;
 
-// Returns the record of an initialisation that is not tuned. why: the reason.
+// Returns the record of an initialisation without a measurement, for the summary. why: the reason
+// for that.
 PlanRecord plan_by_rule(CallId id, const Call& call, const Schedule& schedule,
                         const std::string& why);
 
-// Returns the schedule to use in place of `by_rule`, after measuring if necessary; the choice is
-// equal on all ranks. Collective; waits for all ranks like a blocking collective. kernel: for
-// reductions.
+// Returns the schedule to use in place of `by_rule`, after measuring if necessary. It is collective
+// and waits for all ranks. kernel: the reduction function. The choice is equal on all ranks.
 std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, const Call& call,
                                                InternalCollective& internal_collective,
                                                Kernel kernel,
