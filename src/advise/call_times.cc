@@ -8,7 +8,7 @@ constinit Pace paces[kCalls];
 
 namespace {
 
-// in ns; functions with a longer mean duration have all their calls timed
+// If the mean duration of a function's calls in ns exceeds this, all of its calls are timed.
 constexpr std::int64_t kShort = 4'000;
 constexpr std::uint32_t kStride = 16;  // mean number of calls from one timed call to the next
 
@@ -20,7 +20,8 @@ std::int32_t some_stride() {
   return static_cast<std::int32_t>(chance >> 16 & (2 * kStride - 1));
 }
 
-// Lets the next `gap` calls go untimed. Returns how many calls were left untimed before this one.
+// Lets the next `gap` calls of a function go untimed. Returns how many of its calls were left
+// untimed since the last timed one.
 std::int32_t begin_gap(Pace& pace, std::int32_t gap) {
   const std::int32_t left = pace.left.exchange(gap, std::memory_order_relaxed);
   const std::int32_t had = pace.gap - std::max(0, left);

@@ -14,11 +14,12 @@ namespace weft::advise {
 
 enum class Waits : bool { never, perhaps };
 
-// so many calls of each function are timed before sampling starts
+// This number of calls of each function are all timed, before sampling starts.
 constexpr std::uint64_t kFirst = 64;
 
 struct Pace {
-  // The number of calls until the next timed one. If it is 0 or less, the current call is timed.
+  // The number of calls of this function until the next one is timed. If it is 0 or less, the
+  // current call is timed.
   std::atomic<std::int32_t> left{0};
   std::int32_t gap = 0;  // the value to which `left` was last set
   // Sampling starts only after this number of the function's calls have been timed.
@@ -33,8 +34,8 @@ inline bool is_timed(CallId id, Waits waits) {
          paces[static_cast<int>(id)].left.fetch_sub(1, std::memory_order_relaxed) <= 0;
 }
 
-// The number of calls for which a timed call stands, including itself, and their estimated total
-// time.
+// A timed call also stands for the untimed calls of the same function before it. calls: how many
+// calls these are together. ns: their estimated total time.
 struct Counted {
   std::int64_t calls, ns;
 };

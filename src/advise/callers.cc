@@ -21,11 +21,10 @@ namespace {
 // Cached facts about a return address of the program.
 struct Known {
   std::uintptr_t address;
-  // The distance in bytes on the stack from this return address to the return address of the
-  // function that contains it; 0 if unknown. It is constant unless that function's stack frame has
-  // a variable size.
+  // The distance in bytes on the stack from this return address to the next outer return address; 0
+  // if unknown. It is constant unless the function between them has a stack frame of variable size.
   std::uint32_t up;
-  std::uint16_t seen;  // the number of times in a row that unwinding found the same `up`
+  std::uint16_t seen;  // how often in a row unwinding has found the same `up`
   Binding binding;
   bool follows_call;
   bool own;  // true if the address lies in the executable itself, not in a library
@@ -39,8 +38,8 @@ constexpr std::uintptr_t kLargest = 1 << 20;
 constexpr std::size_t kKnown = 1024;
 constinit thread_local Known known[kKnown] __attribute__((tls_model("initial-exec"))) = {};
 
-// Returns whether the instruction before this address is a call, in the code of `file`. If not, the
-// word is not a return address.
+// Returns whether the instruction before this address is a call instruction in the code of `file`.
+// If it is not, the address is no return address.
 bool follows_call(std::uintptr_t address, const char* file) {
 #if defined(__x86_64__)
   constexpr int kLongestCall = 7;  // length of the longest call instruction, in bytes
@@ -105,7 +104,7 @@ class Way {
       caller.address = entry.address;
       caller.own = entry.own;
     } else if (own_ > 0 && !entry.own) {
-      return false;  // a function of a library outside the program's own functions
+      return false;  // beyond the program's own functions
     } else if (caller.outers < (entry.own ? kOuter : kOuter - kOwn + 1)) {
       caller.outer[caller.outers++] = {.address = entry.address, .own = entry.own};
     }
@@ -312,7 +311,7 @@ void add_python_frames(const Python& p, Caller& caller, bool all) {
 Caller python_caller(std::uintptr_t address, bool all) {
   Caller caller{.address = address, .binding = Binding::python};
   const Python& p = python();
-  // this happens if mpi4py finalises MPI after the interpreter has ended
+  // mpi4py may finalise MPI after the Python interpreter has ended
   if (!p.ready || !p.IsInitialized()) return caller;
   if (!written) written = static_cast<Written*>(std::calloc(kWritten, sizeof(Written)));
   if (!written) return caller;

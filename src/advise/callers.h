@@ -50,9 +50,9 @@ Caller find_line(Called called);
 // only the interpreter knows the caller.
 std::uintptr_t caller_address(Called called);
 
-// Returns the place in the program that accessed memory. address: the address after the accessing
-// instruction. returns_to: the return address of the accessing function; it gives the place if that
-// function is in the C library, such as memcpy().
+// Returns the place in the program whose instruction accessed memory. address: the address behind
+// the instruction. returns_to: the return address of the instruction's function. If that function
+// belongs to the C library, such as memcpy(), the place is that of its caller.
 Place toucher(std::uintptr_t address, std::uintptr_t returns_to);
 
 }  // namespace weft::advise

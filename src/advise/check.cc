@@ -31,10 +31,12 @@ struct Flight {
   std::uint64_t sum = 0;
   bool summed = false;
   bool overlaps = false;
-  bool asked = false;  // true after check_asked()
-  // The first access to a protected buffer; written while the guards' lock is held.
+  // True while the application is in a call that may complete the operation.
+  bool asked = false;
+  // The first wrong access to one of the operation's buffers. It may be written by a signal
+  // handler, under the lock of class Locked.
   Instruction touch;
-  // True if `touch` hit the receive buffer; false if it hit the send buffer.
+  // True if that access hit the receive buffer; false if it hit the send buffer.
   bool touched_written;
 };
 Flight flights[kFlights];
@@ -155,9 +157,9 @@ bool is_below(const Bytes& bytes, Called called) {
          begin < reinterpret_cast<std::uintptr_t>(called.frame_end);
 }
 
-// Must be called when an instruction has accessed a protected buffer of an operation in flight;
-// stores the instruction. begin: the first protected byte. It may run in a signal handler; the
-// guards' lock is held.
+// Notes that an instruction has accessed a protected buffer of operation `number` in flight. begin:
+// the first protected byte. It is called by the code that handles page faults, perhaps in a signal
+// handler, so it must not block.
 void flight_touched(int number, std::uintptr_t begin, Instruction by) {
   Flight& flight = flights[number - 1];
   if (flight.touch.address) return;
@@ -179,8 +181,8 @@ void check_begins(const char* directory, int rank, int ranks) {
 
 void check_started(std::uint64_t request, const InFlight& memory, std::uint64_t comm, CallId call,
                    const Caller& caller) {
-  // If an older operation has the same handle, a call that completed it did not report that, for
-  // instance because another thread reuses the handle already. The older operation is dropped.
+  // The table may still contain an older operation with the same handle. It has been completed by a
+  // call that has not reported this yet, for instance in another thread. It is dropped.
   for_each_of(request, [](int i) {
     if (flights[i].asked) drop(i);
   });

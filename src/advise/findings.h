@@ -15,7 +15,7 @@ inline constexpr char kSendWritten[] = "send-written", kReceiveTouched[] = "rece
                       kCommFreed[] = "communicator-freed", kNeverCompleted[] = "never-completed",
                       kOrder[] = "order", kCounts[] = "counts";
 
-// A place in the program's code, and the name of the MPI function that is called there, if any.
+// A place in the program's code and, if it is a call of an MPI function, the name of that function.
 struct Line {
   Place place{};
   const char* where = "";  // "file:line:function" of an interpreted program; "" for compiled code
@@ -34,8 +34,8 @@ Line line_of(CallId call, const Caller& caller);
 std::uint64_t key_of_line(CallId call, const Caller& caller);
 
 // Writes an error to the file, unless the same one was written before. rule: one of the names
-// above. rank: the rank whose call is wrong. start: that call. other: the wrong access, or the call
-// of another rank. detail: further words for the user.
+// above. rank: the rank whose call is wrong. start: the place of that call. other: the place of the
+// wrong access, or of another rank's call. detail: further words for the user.
 void tell(const char* rule, int rank, const Line& start, const Line& other,
           const char* detail = "");
 

@@ -1,7 +1,7 @@
-// Implements the guards of guard.h, which measure when the program accesses a buffer. This file
-// sets guards, and ends them at MPI calls, forks and changes of signal handlers. guard_slots.h
-// contains the table of guards, guard_signals.h the signal handlers, and guard_closing.h the thread
-// that protects written pages again.
+// Watches buffers of calls by protecting their pages (guard.h). This file begins to watch a buffer,
+// and stops it at MPI calls, forks and changes of signal handlers. guard_slots.h contains the table
+// of watched buffers, guard_signals.h the signal handlers, and guard_closing.h the thread that
+// protects written pages again.
 #include "advise/guard.h"
 
 #include "advise/breakpoints.h"
@@ -15,7 +15,7 @@ namespace weft::advise {
 namespace {
 
 Unknown off = Unknown::switched_off;
-// True if the thread runs that protects written pages again.
+// True if the advisor's thread runs, which protects pages of send buffers again after writes.
 bool watcher = false;
 
 // Returns whether the buffer lies on this thread's stack or near its stack pointer (a user-level
@@ -44,10 +44,10 @@ Unknown judge(const Guard& guard, bool may_share) {
   return plain_memory(guard.first, guard.last);
 }
 
-// Returns a free entry of the table `guards` for a guard on these pages. Makes an entry free by
-// ending a guard that has waited longer than kLongest, or the oldest guard of a send buffer, which
-// may never be sent again. Returns nullptr if neither exists, or if another guard that is not a
-// send buffer's is on the same pages.
+// Returns a free entry of the table `guards`, to watch a buffer on these pages. Makes an entry free
+// by giving up a buffer that has been watched for longer than kLongest, or the send buffer that has
+// been watched longest, which may never be sent again. Returns nullptr if there is no such entry,
+// or if a buffer other than a send buffer is being watched on the same pages.
 Guard* free_guard(std::uintptr_t first, std::uintptr_t last) {
   Guard *found = nullptr, *oldest = nullptr;
   for (Guard& guard : guards) {
@@ -71,11 +71,11 @@ Unknown close_first(Guard& guard) {
   return guard.breakpoint >= 0 ? Unknown::none : Unknown::breakpoint;
 }
 
-// Sets a guard, and protects its pages. Returns Unknown::none, or the reason why that is
-// impossible. A thread that blocks the guards' signals, or whose system calls are not redirected,
-// must not meet protected pages. Therefore `live` is raised first, and then the threads are asked
-// which signals they block. A thread that blocks signals later sees `live`, and ends the guard
-// first.
+// Begins to watch a buffer: protects its pages. Returns Unknown::none, or the reason why that is
+// impossible. Two kinds of threads must not meet protected pages: those that block the signals
+// which an access raises, and those whose system calls are not redirected. Therefore `live` is
+// raised first, and then the threads are asked which signals they block. A thread that blocks
+// signals later sees `live`, and makes the pages accessible first.
 Unknown set(Guard& slot, const Guard& wanted) {
   if (live.load() == 0) {
     if (!handlers_open()) return Unknown::signals;
@@ -108,18 +108,18 @@ Guard by_pages(Site& site, const void* buffer, std::size_t bytes) {
   return guard;
 }
 
-// Removes from the guard the pages that its buffer fills only in part. They may hold memory that
-// another rank copies through the kernel, and such a copy fails on protected pages. Returns false
-// if no page remains.
+// Excludes the pages that the buffer fills only in part from being protected. They may hold memory
+// that another rank copies through the kernel, and such a copy fails on protected pages. Returns
+// false if no page remains.
 bool keep_whole_pages(Guard& guard) {
   guard.first = guard.begin = (guard.begin + kPage - 1) & ~(kPage - 1);
   guard.last = guard.end = guard.end & ~(kPage - 1);
   return guard.first < guard.last;
 }
 
-// Sets a guard with the properties of `wanted`, and returns its entry in the table. Returns nullptr
-// if the buffer cannot be watched now. mask: the signals that the thread blocks. The guards' lock
-// must be held.
+// Begins to watch the buffer that `wanted` describes, and returns its entry in the table. Returns
+// nullptr if it cannot be watched now. mask: the signals that the thread blocks. The caller must
+// hold the lock of class Locked.
 Guard* begin_guard(const Guard& wanted, std::uint64_t mask, bool may_share) {
   Guard* const slot = free_guard(wanted.first, wanted.last);
   if (!slot) return nullptr;
@@ -130,9 +130,9 @@ Guard* begin_guard(const Guard& wanted, std::uint64_t mask, bool may_share) {
   return nullptr;
 }
 
-// Returns whether there is a guard whose pages are accessible while a thread is inside MPI. It
-// needs no lock: new guards begin only in MPI calls, and a caller that finds one checks it again
-// with the lock held.
+// Returns whether any watched buffer has pages that must be accessible while a thread is inside
+// MPI. It needs no lock, since watching begins only in MPI calls, and the caller checks each buffer
+// again under the lock.
 bool opened_in_mpi() {
   if (live.load() == 0) return false;
   for (const Guard& guard : guards)
@@ -201,7 +201,7 @@ void guard_sent(Site& site, const void* buffer, std::size_t bytes, bool may_shar
 
 void guard_flight(int flight, const void* buffer, std::size_t bytes, bool read_only) {
   if (off != Unknown::none || !this_record()) return;
-  // Guards need a call site for their counts. For operations in flight this one collects them; no
+  // The counts for buffers of operations in flight need a call site. This one collects them all; no
   // report shows it.
   static Site all;
   Guard wanted = by_pages(all, buffer, bytes);
@@ -270,7 +270,8 @@ void guards_in_child() {
     guard.live = false;
   }
   live = 0;
-  // Guards stay off in a forked child, which has no thread that protects pages again.
+  // A forked child has no thread that protects pages of send buffers, so no buffers are watched
+  // there.
   off = Unknown::switched_off;
   lock_flag.clear();
 }
@@ -285,7 +286,7 @@ void given_to_mpi(const void* pointer, std::size_t bytes, bool writes, Instructi
   for (Guard& guard : guards) {
     if (!meets(guard)) continue;
     const Locked locked;
-    // another thread may have ended the guard before the lock was taken
+    // another thread may have stopped watching it before the lock was taken
     if (!meets(guard)) continue;
     const bool inside = begin >= guard.begin;
     if (guard.sent) note_first_write(guard, when_ns);
@@ -314,9 +315,9 @@ std::optional<Unwritten> sent_by_mpi(const void* pointer, std::size_t bytes, std
   return {};
 }
 
-// Marks send buffers as protected since `began_ns`, so that a write between two consecutive calls
-// is noticed. If the last write is expected much later, this is done only a few times, since each
-// later write costs a page fault.
+// Records that send buffers have not been written since `began_ns`, so that a write between two
+// consecutive calls is noticed. If the last write is expected much later, this is done only a few
+// times, since each later write costs a page fault.
 void nothing_written_since(std::int64_t began_ns) {
   constexpr int kEarly = 16;
   if (live.load() == 0 || other_threads()) return;
@@ -340,8 +341,8 @@ void enter_mpi() {
   me->selector = kernel::kAllow;
   if (me->of_library || !opened_in_mpi()) return;
   const Locked locked;
-  // All guards end if they have used up their budget, since each MPI call must change their pages'
-  // protection.
+  // If watching has used up its time limit, all buffers are given up, since each MPI call must
+  // change the protection of their pages.
   if (is_overspent()) all_unseen(Unknown::budget);
   const bool others = other_threads();
   for (Guard& guard : guards) {

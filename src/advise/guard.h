@@ -1,6 +1,6 @@
-// Guards measure two intervals: from the return of a collective to the program's first access to
-// its receive buffer (the result), and from the program's last write into its send buffer to the
-// call.
+// A guard watches a buffer of a collective call, and measures one of two intervals. For a receive
+// buffer (result), this is the time from the return of the call to the program's first access. For
+// a send buffer, it is the time from the program's last write to the call.
 //
 // After the call, the pages of a receive buffer are protected by mprotect(). The first access by
 // any thread or system call raises a signal, makes the pages accessible again, and ends the
@@ -35,47 +35,48 @@ struct Unwritten {
   Instruction writer;
 };
 
-// Begins to watch the receive buffer of the latest call at `site`. If that is impossible, counts
-// the reason at the site. may_share: whether pages that also hold other memory may be protected,
+// Begins to watch the receive buffer of the latest call at this call site. If that is impossible,
+// counts the reason there. may_share: whether pages may be protected that also hold other memory,
 // which is safe only if nobody but the program's own threads uses them.
 void guard_result(Site& site, const void* begin, std::size_t bytes, bool may_share);
-// Begins to watch the send buffer of the latest call at `site`, since the next call may send it
-// again. If that is impossible, counts the reason at the site. may_share: as in guard_result().
+// Begins to watch the send buffer of the latest call at this call site, since the next call may
+// send it again. If that is impossible, counts the reason there. may_share: whether pages may be
+// protected that also hold other memory.
 void guard_sent(Site& site, const void* begin, std::size_t bytes, bool may_share);
 // Watches a buffer of an operation in flight until end_flight(). flight: the operation's number,
 // from 1. read_only: true to report only writes to the buffer, false to report all accesses.
 void guard_flight(int flight, const void* begin, std::size_t bytes, bool read_only);
 void end_flight(int flight);
-// Says that the program's only thread has been inside MPI since the time `began_ns`. Send buffers
-// are therefore known to be unwritten since that time.
+// Says that the program's only thread has been inside MPI since the time `began_ns`, so that it has
+// not written any send buffer since then.
 void nothing_written_since(std::int64_t began_ns);
 // Returns whether the budget allows another guard of `bytes` bytes, and leaves `kept_ns` of it.
 bool guard_affordable(std::size_t bytes, std::int64_t kept_ns = 0);
 // Returns whether the budget is unlimited.
 bool guard_always();
-// Records the interval from the last write of a send buffer to the call at `site` that started at
-// `when_ns`.
+// Records the interval from the last write of a send buffer to the call that started at `when_ns`.
+// site: the place of the call.
 void add_before(Site& site, const Unwritten& found, std::int64_t when_ns);
 
-// touch_now() returns a copy of an entry, taken with the guards' lock held. have_place() stores in
-// an entry the place in the program of its instruction, unless the entry now belongs to another
-// instruction (another `address`).
+// touch_now() returns a copy of an entry, taken under the lock of class Locked. have_place() stores
+// in an entry the place in the program of its instruction, unless the entry now belongs to another
+// instruction, whose address differs from `address`.
 Touch touch_now(const Touch& touch);
 void have_place(Touch& touch, std::uint64_t address, std::uint64_t offset, std::uint32_t module);
-// Ends all guards without a measurement. why: the reason, which is counted.
+// Stops watching all buffers, without a measurement. why: the reason, which is counted.
 void release_all_guards(Unknown why);
 // Must be called when a non-blocking operation begins. From then on, other ranks may access memory
-// of this process on pages that guards protect; such guards end.
+// on pages that are protected because of another buffer; such buffers are no longer watched.
 void operation_begins();
-// Ends all guards and removes the advisor's handler if the signal is one that guards use. It must
-// be called before the application sets or queries the handler of this signal.
+// Must be called before the application sets or queries the handler of this signal. If watching
+// buffers uses the signal, stops watching all of them, and removes the advisor's handler.
 void application_sets_handler(int signal);
-// Pause and resume the thread that protects pages again. fork_begins() must be called before a
-// fork, and fork_ended() after it in the parent.
+// Pause and resume the advisor's thread that protects pages of send buffers. fork_begins() must be
+// called before a fork, and fork_ended() after it in the parent.
 void fork_begins();
 void fork_ended();
-// Ends all guards and releases their lock, since no other thread exists in a forked child. It must
-// be called in the child after a fork.
+// Stops watching all buffers, and releases the lock of class Locked, whose holder may not exist in
+// a forked child. It must be called in the child after a fork.
 void guards_in_child();
 // Must be called when the application passes a buffer to MPI. bytes: the size; SIZE_MAX if unknown.
 // writes: whether MPI may write the buffer. call: the instruction that calls MPI.
@@ -84,8 +85,8 @@ void given_to_mpi(const void* begin, std::size_t bytes, bool writes, Instruction
 // bounds on the time since the program last wrote the buffer; nothing if it was not watched.
 std::optional<Unwritten> sent_by_mpi(const void* begin, std::size_t bytes, std::int64_t when_ns);
 
-// Returns true if entering MPI need not be recorded for this thread: it is the only thread, no
-// guard exists, and its system calls are not redirected to the advisor.
+// Returns true if it need not be recorded that this thread enters MPI: it is the only thread, no
+// buffer is watched, and its system calls are not redirected to the advisor.
 inline bool nobody_looks() {
   const Thread* const me = this_record();
   return !me || (live.load(std::memory_order_relaxed) == 0 &&
@@ -93,8 +94,8 @@ inline bool nobody_looks() {
                  !several.load(std::memory_order_relaxed));
 }
 // Record that this thread enters or leaves MPI. System calls that are made inside MPI belong to the
-// MPI library, so they are not redirected. Pages that hold other memory besides a watched buffer
-// are accessible meanwhile.
+// MPI library, so they are not redirected to the advisor. Pages that hold other memory besides a
+// watched buffer are accessible meanwhile.
 void enter_mpi();
 void leave_mpi();
 // Calls enter_mpi() and leave_mpi() around an MPI call, even if the call is left by longjmp() or an
@@ -116,7 +117,7 @@ class InMpi final : public Cleanup {
 };
 inline constinit thread_local InMpi in_mpi __attribute__((tls_model("initial-exec")));
 
-// Returns the time in ns that guards have taken so far.
+// Returns the time in ns that watching buffers has taken so far.
 std::int64_t guarding_ns();
 
 }  // namespace weft::advise

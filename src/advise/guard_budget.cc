@@ -1,4 +1,4 @@
-// Compares the time that guards have taken with their allowed share of the run time.
+// Compares the time that watching buffers has taken with its allowed share of the run time.
 #include "advise/guard_budget.h"
 
 #include <sys/syscall.h>
@@ -19,7 +19,7 @@ namespace {
 double budget = 0;
 std::int64_t began_ns = 0;
 std::int64_t computed_before_ns = 0;
-// The budget in ns that may be saved; wanted_ns may allow more.
+// At least this much unused time in ns may be saved; wanted_ns may allow more.
 std::int64_t least_saved_ns = kHead;
 std::atomic<std::int64_t> forgone_ns{0}, wanted_ns{0};
 
@@ -32,10 +32,10 @@ std::int64_t processor_ns(clockid_t whose) {
 }
 
 void begin_budget(double part) {
-  // Up to the budget of this much run time, in ns, may be saved.
+  // The allowed share of this much run time, in ns, may be saved while it is not used.
   constexpr std::int64_t kSavedFor = 100'000'000;
-  // `part` is a share of the program's own time. The elapsed time also contains the time of the
-  // guards, so the share is converted.
+  // `part` is a share of the program's own time. The elapsed time also contains the time of
+  // watching buffers, so the share is converted.
   budget = part < 1 ? part / (1 + part) / 2 : part;
   least_saved_ns = std::max(kHead, static_cast<std::int64_t>(part * kSavedFor));
   began_ns = now_ns();
@@ -80,7 +80,8 @@ std::int64_t allowed_ns() {
     const auto part = static_cast<std::int64_t>(budget * static_cast<double>(base));
     return part - recorder.taken_ns() - forgone_ns.load(std::memory_order_relaxed);
   };
-  // Only one thread may update the values, since two threads would both subtract the unused budget.
+  // Only one thread may update the values, since two threads would both subtract the excess of
+  // unused time.
   std::int64_t asked = asked_ns.load(std::memory_order_relaxed);
   if (now - asked > kFresh && asked_ns.compare_exchange_strong(asked, now)) {
     had_ns.store(processor_ns(CLOCK_PROCESS_CPUTIME_ID) - computed_before_ns,

@@ -1,5 +1,5 @@
-// Limits the cost of guards (page protections that measure accesses to buffers): holds the allowed
-// share of the run time, and the time spent so far.
+// Limits the time that the advisor takes to watch buffers by page protection: holds the allowed
+// share of the run time, and the time taken so far.
 #pragma once
 
 #include <time.h>
@@ -9,12 +9,12 @@
 
 namespace weft::advise {
 
-// The time in ns that guards may take at once, before the run time has earned any budget.
+// Watching buffers may take this time in ns at once, before the run time has earned any.
 inline constexpr std::int64_t kHead = 2'000'000;
 // The least time in ns that the kernel takes to deliver a signal.
 inline constexpr std::int64_t kSignal = 1'500;
-// The following costs cannot be measured by the clock in place. They were measured on a virtual
-// machine with 2 cores (AMD EPYC).
+// These costs are included in no measured time, so estimates are used. They were measured on a
+// virtual machine with 2 cores (AMD EPYC).
 inline constexpr std::int64_t kFault = 3'000;  // ns for a signal, and for the access that raised it
 // The time in ns for executing a single instruction in step mode, which in a virtual machine traps
 // into the hypervisor.
@@ -24,7 +24,8 @@ inline constexpr std::int64_t kRefill = 3'000;
 
 extern std::atomic<std::int64_t> spent_ns;
 
-// Sets the share of the run time that guards may take. It must be called once, in MPI_Init.
+// Sets the share of the run time that watching buffers may take. It must be called once, in
+// MPI_Init.
 void begin_budget(double part);
 double budget_part();
 std::int64_t allowed_ns();

@@ -10,8 +10,8 @@ namespace {
 
 std::atomic<bool> forking{false};
 
-// Protects the guard's pages. If a thread is inside MPI, leaves that to the last thread that leaves
-// MPI. Returns false if the system refuses.
+// Protects the pages of a written send buffer again. If a thread is inside MPI, leaves that to the
+// last thread that leaves MPI. Returns false if the system refuses.
 bool close_again(Guard& guard) {
   constexpr std::int64_t kCosts = 2;
   const std::int64_t began_ns = now_ns();
@@ -29,8 +29,9 @@ bool stack_near(const Guard& guard) {
   return false;
 }
 
-// Protects the pages of all guards whose time has come. Returns the time on the clock, in ns, at
-// which the next one is due; INT64_MAX if none is. The guards' lock must be held.
+// Protects the pages of all send buffers whose time has come. Returns the time on the clock, in ns,
+// at which the next one is due; INT64_MAX if none is. The caller must hold the lock of class
+// Locked.
 std::int64_t close_due() {
   std::int64_t next_ns = INT64_MAX;
   for (Guard& guard : guards) {
@@ -66,11 +67,11 @@ void plan_closing(Guard& guard) {
   guard.not_before_ns = quiet ? guard.set_ns + gap - quiet - quiet / 4 : 0;
 }
 
-// The function of the thread that protects written pages again. The thread sleeps until a send
-// buffer has been written. Each time that it wakes, it costs the application about twice the CPU
-// time that this thread itself uses, because of two context switches (25 us compared with 13 us;
-// virtual machine, 2 cores, AMD EPYC). The time with the guards' lock held is counted by class
-// Locked.
+// The function of the advisor's thread that protects the pages of send buffers again. The thread
+// sleeps until a send buffer has been written. Each time that it wakes, it costs the application
+// about twice the CPU time that this thread itself uses, because of two context switches (25 us
+// compared with 13 us; virtual machine, 2 cores, AMD EPYC). Only the time outside of the lock is
+// counted here; class Locked counts the rest.
 void close_what_was_written() {
   for (std::int64_t slept_ns = own_ns();;) {
     constexpr std::int64_t kLater = 1'000'000;

@@ -6,13 +6,14 @@
 
 namespace weft::advise {
 
-// Sets the times at which the pages of a written send buffer are protected again. The guards' lock
-// must be held.
+// Sets the times at which the pages of a written send buffer are protected again. The caller must
+// hold the lock of class Locked.
 void plan_closing(Guard& guard);
-// The function of the thread that protects written pages again. It never returns.
+// The function of the advisor's thread that protects the pages of send buffers again after writes.
+// It never returns.
 void close_what_was_written();
-// Pauses (true) or resumes (false) the thread. It must be paused around a fork, because the child
-// would find any lock that the thread holds locked forever.
+// Pauses (true) or resumes (false) the advisor's thread. It must be paused around a fork, because
+// the child would find any lock that the thread holds locked forever.
 void closing_pauses(bool yes);
 
 }  // namespace weft::advise

@@ -16,8 +16,8 @@ namespace {
 
 constexpr int kTouches = 5;
 
-// Returns a lower and an upper estimate of the time that observing an access takes. The time varies
-// with the state of the caches and with other users of the core.
+// Returns a lower and an upper estimate of the time that it takes to notice an access to a watched
+// buffer. The time varies with the state of the caches and with other users of the core.
 Cost cost_of(volatile char* memory, std::size_t bytes) {
   Windows& windows = recorder.record().sites[0].after;
   windows = {};
@@ -33,8 +33,8 @@ Cost cost_of(volatile char* memory, std::size_t bytes) {
 
 }  // namespace
 
-// Measures the time that observing an access takes. It uses the record's first call site for this,
-// and clears it afterwards.
+// Measures how long it takes to notice an access to a watched buffer. It uses the record's first
+// call site for this, and clears it afterwards.
 void measure_cost() {
   void* const memory =
       mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,11 +1,11 @@
-// Measures the time that observing an access takes on this machine. This time is part of each
-// measured interval, and is subtracted from it.
+// Measures how long it takes on this machine to notice an access to a watched buffer. This time is
+// part of each measured interval, and is subtracted from it.
 #pragma once
 
 namespace weft::advise {
 
-// Measures the time that observing an access takes, by guarding memory of the advisor and accessing
-// it at once. It must be called inside MPI_Init.
+// Measures how long it takes to notice an access to a watched buffer: watches memory of the advisor
+// and accesses it at once. It must be called inside MPI_Init.
 void measure_cost();
 
 }  // namespace weft::advise

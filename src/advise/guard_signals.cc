@@ -47,9 +47,9 @@ greg_t* registers(void* context) {
   return static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
 }
 
-// Returns the interrupted instruction. behind: kFaulted or kPassed. If no guard protects the top of
-// the program's stack, the word there is stored as the return address. The guards' lock must be
-// held.
+// Returns the instruction that a signal has interrupted. behind: kFaulted or kPassed. If no
+// protected page contains the top of the program's stack, the word there is stored as the return
+// address. The caller must hold the lock of class Locked.
 Instruction instruction_at(void* context, std::uintptr_t behind) {
   const auto stack = static_cast<std::uintptr_t>(registers(context)[REG_RSP]);
   const auto closed = [&](const Guard& guard) { return guard.live && guard.near_stack(stack); };
@@ -58,15 +58,16 @@ Instruction instruction_at(void* context, std::uintptr_t behind) {
     std::memcpy(&found.returns_to, pointer(stack), sizeof found.returns_to);
   return found;
 }
-// A handler adds one of these to the instruction pointer to get an address just behind the start of
-// the instruction: kFaulted if the instruction has not been executed, kPassed if it has.
+// The instruction pointer in a signal handler is at the instruction if that has faulted, and behind
+// it if it has been executed. Adding kFaulted or kPassed gives an address whose preceding byte
+// belongs to the instruction in both cases.
 constexpr std::uintptr_t kFaulted = 1, kPassed = 0;
 
-// Handles an access to other memory on a page of the guarded buffer. Makes the page accessible for
+// Handles an access to other memory on a page of a watched buffer. Makes the page accessible for
 // this one instruction, by single-stepping it. Other threads may use the page meanwhile without
 // being noticed. An access just before the buffer may reach into it, but is noticed only if it
-// changes the buffer's first bytes. If the page belongs to the stack in use, the guard ends, since
-// a thread that blocks signals could not handle its next fault there.
+// changes the buffer's first bytes. If the page belongs to the stack in use, the buffer is given
+// up, since a thread that blocks signals could not handle its next fault there.
 void let_pass(Guard& guard, std::uintptr_t address, const Handler& handler, void* context) {
   Thread* const me = handler.me();
   if (guard.near_stack(static_cast<std::uintptr_t>(registers(context)[REG_RSP])))
@@ -84,8 +85,8 @@ void let_pass(Guard& guard, std::uintptr_t address, const Handler& handler, void
   registers(context)[REG_EFL] |= kSingleStep;
 }
 
-// Returns whether another thread has made the page accessible before this fault was handled. The
-// instruction can then be repeated, and will succeed.
+// Returns whether another thread has already made the page of this address accessible. The
+// instruction that has faulted can then be repeated, and will succeed.
 bool came_too_late(std::uintptr_t address, Thread* me) {
   if (!me || me->late_fault == address) return false;
   for (const Guard& guard : guards) {
@@ -103,7 +104,7 @@ void let_application_have_it() {
 }
 
 // Restores the application's signal handlers, and raises the signal again for them. It is called
-// for a signal that no guard has caused.
+// for a signal that no watched buffer has caused.
 void pass_on(int signal, siginfo_t* info) {
   let_application_have_it();
   kernel::direct(SYS_rt_tgsigqueueinfo, kernel::direct(SYS_getpid), kernel::direct(SYS_gettid),
@@ -118,8 +119,8 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   for (Guard& guard : guards) {
     if (!guard.live || guard.open || !guard.covers(address)) continue;
-    // For operations in flight, of which there may be thousands, single-stepping would cost too
-    // much. The pages that the buffer shares with other memory are no longer watched.
+    // Single-stepping would cost too much for operations in flight, of which there may be
+    // thousands. The pages that the buffer shares with other memory are no longer watched.
     if (!guard.has(address) && guard.flight) return loosen(guard);
     if (!guard.has(address)) return let_pass(guard, address, handler, context);
     const Instruction by = instruction_at(context, kFaulted);
@@ -172,7 +173,7 @@ std::uint64_t blocked_before(void* context) {
   return mask;
 }
 
-// Compares the memory that a redirected system call accesses with the guarded buffers.
+// Compares the memory that a redirected system call accesses with the watched buffers.
 class Comparison final : public MemoryVisitor {
  public:
   // when_ns: the time of the system call. filled: whether the call only fills one range from its
@@ -188,7 +189,7 @@ class Comparison final : public MemoryVisitor {
     for (Guard& guard : guards) {
       if (!meets(guard)) continue;
       const Locked locked;
-      // another thread may have ended the guard before the lock was taken
+      // another thread may have stopped watching it before the lock was taken
       if (!meets(guard)) continue;
       const bool inside = begin < guard.end && guard.begin < end;
       if (inside && !guard.sent)
@@ -199,8 +200,8 @@ class Comparison final : public MemoryVisitor {
         unseen(guard, inside ? Unknown::system_call : Unknown::neighbours);
     }
   }
-  // Records that a system call has written a send buffer. It must be called when the system call
-  // has returned. bytes: the number of bytes written; negative if the call has failed. If the
+  // Records that a system call has written a watched send buffer. It must be called when the system
+  // call has returned. bytes: the number of bytes written; negative if the call has failed. If the
   // system call never returns, the buffer's pages stay writable.
   void returned(long bytes) {
     if (!filled_guard_) return;

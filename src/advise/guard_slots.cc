@@ -1,4 +1,4 @@
-// Changes the protection of guarded pages, and records how guards end.
+// Changes the protection of watched buffers' pages, and records how watching a buffer ended.
 #include "advise/guard_slots.h"
 
 #include <linux/futex.h>
@@ -35,8 +35,8 @@ bool any_in_mpi() {
   return false;
 }
 
-// Sets whether this thread's system calls are redirected to the advisor. Other threads may switch
-// the redirection on, after they have raised `live`. Therefore the condition is checked again after
+// Sets whether this thread's system calls are redirected to the advisor. Another thread may switch
+// the redirection on, after it has raised `live`. Therefore the condition is checked again after
 // the value has been stored.
 void select_own(Thread& me) {
   const auto wanted = [&] {
@@ -47,8 +47,8 @@ void select_own(Thread& me) {
     block = wanted();
     me.selector = block ? kernel::kBlock : kernel::kAllow;
   } while (!block && wanted());
-  // If this is the application's only thread, no other thread can set a guard. The kernel's
-  // redirection is then switched off altogether.
+  // If this is the application's only thread, no other thread can begin to watch a buffer. The
+  // kernel's redirection of system calls is then switched off altogether.
   if (live.load() == 0 && !several.load() && !me.of_library) rest_own(me);
 }
 
@@ -66,7 +66,7 @@ void open_pages(std::uintptr_t first, std::uintptr_t last) {
   protect(first, last, PROT_READ | PROT_WRITE);
 }
 
-// Changes the protection of the guard's first and last page, if they also hold other memory.
+// Changes the protection of a watched buffer's first and last page, if they also hold other memory.
 // Returns false if the system refuses.
 bool protect_ends(const Guard& guard, int protection) {
   bool done = true;
@@ -75,15 +75,15 @@ bool protect_ends(const Guard& guard, int protection) {
   return done;
 }
 
-// Changes the protection of those pages of a guard that are accessible while a thread is inside
-// MPI. Returns false if the system refuses.
+// Changes the protection of those pages of a watched buffer that are accessible while a thread is
+// inside MPI. Returns false if the system refuses.
 bool protect_shared(const Guard& guard, int protection) {
   if (guard.sent || guard.flight) return protect(guard.first, guard.last, protection);
   return protect_ends(guard, protection);
 }
 
-// Protects those pages of a guard that remain protected while a thread is inside MPI. Returns false
-// if the system refuses.
+// Protects those pages of a watched buffer that remain protected while a thread is inside MPI.
+// Returns false if the system refuses.
 bool close_inner(const Guard& guard) {
   if (guard.sent || guard.flight) return true;
   const std::uintptr_t first = guard.first + (guard.shares_first() ? kPage : 0);
@@ -91,8 +91,8 @@ bool close_inner(const Guard& guard) {
   return first >= last || protect(first, last, guard.closed());
 }
 
-// Makes the guard's pages accessible, and frees its entry in the table. The guards' lock must be
-// held.
+// Stops watching a buffer: makes its pages accessible, and frees its entry in the table. The caller
+// must hold the lock of class Locked.
 void end_guard(Guard& guard) {
   if (guard.breakpoint >= 0)
     kernel::direct(SYS_close, guard.breakpoint);
@@ -124,9 +124,9 @@ void unseen_near_stack(const Thread& me) {
     if (guard.live && guard.near_stack(me.stack_in_use)) unseen(guard, Unknown::on_the_stack);
 }
 
-// Counts an access by this instruction. If the table is full, the instruction with the fewest
-// accesses is replaced and its count is inherited, so that frequent instructions stay ("space
-// saving", Metwally, Agrawal, El Abbadi, ICDT 2005).
+// Counts an access to a watched buffer by this instruction. If the table is full, the instruction
+// with the fewest accesses is replaced and its count is inherited, so that frequent instructions
+// stay ("space saving", Metwally, Agrawal, El Abbadi, ICDT 2005).
 void count_touch(Windows& windows, Instruction by) {
   if (!by.address) return;
   Touch* rarest = windows.touches;
@@ -149,11 +149,12 @@ void keep(Site& site, What side, Bounds bounds, Span proven, Instruction by) {
   recorder.event(site, side, proven.began_ns, proven.ended_ns);
 }
 
-// Ends the guard of a receive buffer at its first access, and records the interval. The time that
-// accesses to other memory on the same pages cost is subtracted, since without the guard the
-// program would have reached this access earlier. After many such accesses that is uncertain, so
-// the upper bound keeps the time. The time that this observation took is subtracted, too. The
-// timeline shows the clock's unchanged times, since it shows the order of accesses and calls.
+// Records the interval up to the first access to a receive buffer, and stops watching the buffer.
+// Accesses to other memory on the same pages were slowed down, and without that the program would
+// have reached this access earlier, so this time is subtracted. After many such accesses that is
+// uncertain, and the upper bound keeps the time. The time that it took to notice this access is
+// subtracted, too. The timeline shows the clock's unchanged times, since it shows the order of
+// accesses and calls.
 void touched(Guard& guard, std::int64_t when_ns, Instruction by, Cost cost) {
   if (guard.flight) {
     // An access by a thread of the MPI library, such as its progress thread, is part of the
@@ -173,14 +174,15 @@ void touched(Guard& guard, std::int64_t when_ns, Instruction by, Cost cost) {
   end_guard(guard);
 }
 
-// Records that from now on accesses to the guard's shared pages may be missed.
+// Records that from now on accesses to memory beside the buffer, or to the buffer's shared pages,
+// may be missed.
 void misses(Guard& guard) {
   if (!guard.unseen_ns) guard.unseen_ns = now_ns();
 }
 
-// Stops watching the pages on which the buffer shares space with other memory, and makes them
-// accessible. The first access to the remaining pages, if there are any, still gives an upper bound
-// of the interval.
+// Makes accessible the pages on which the buffer shares space with other memory, and no longer
+// watches them. The first access to the remaining pages, if there are any, still gives an upper
+// bound of the interval.
 void loosen(Guard& guard) {
   protect_ends(guard, PROT_READ | PROT_WRITE);
   misses(guard);
@@ -199,8 +201,8 @@ void note_first_write(const Guard& guard, std::int64_t when_ns) {
   if (!guard.wrote_ns) recorder.event(*guard.site, What::sent, guard.set_ns, when_ns);
 }
 
-// Records a write into a send buffer, and makes its pages writable. They stay writable for a while,
-// since more writes are likely.
+// Records a write into a watched send buffer, and makes its pages writable. They stay writable for
+// a while, since more writes are likely.
 void written(Guard& guard, std::int64_t when_ns, Instruction by) {
   open_pages(guard.first, guard.last);
   note_first_write(guard, when_ns);

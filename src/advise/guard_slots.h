@@ -1,7 +1,8 @@
-// Holds the table of active guards, the lock that orders all changes to it, and the functions that
-// end a guard. The code that sets guards, the signal handlers, and the thread that protects pages
-// again all use them. While the lock is held, the thread blocks all signals and uses only the
-// advisor's own memory.
+// Holds the table of watched buffers (guards), the lock that orders all changes to it (class
+// Locked), and the functions that stop watching a buffer. They are used by the code that begins to
+// watch a buffer, by the signal handlers, and by the thread that protects pages of send buffers
+// again. While the lock is held, the thread blocks all signals and uses only the advisor's own
+// memory.
 #pragma once
 
 #include <sys/mman.h>
@@ -21,22 +22,22 @@ namespace weft::advise {
 
 inline constexpr std::uintptr_t kPage = 4096;
 inline constexpr int kGuards = 8;
-// After this number of accesses to other memory on a buffer's first or last page, these pages are
-// no longer watched.
+// After this number of accesses to other memory on a watched buffer's first or last page, these
+// pages are no longer watched.
 inline constexpr int kNeighbours = 16;
 // the largest number of bytes that one instruction may access
 inline constexpr std::size_t kAccess = 64;
 inline constexpr std::int64_t kLongest = INT64_C(10'000'000'000);
 inline constexpr std::int64_t kInCall = INT64_MAX;
 
-// The time that observing an access takes: from the return of the MPI call to the clock reading in
-// the signal handler, if the access follows at once.
+// How long it takes to notice an access to a watched buffer: the time from the return of the MPI
+// call to the clock reading in the signal handler, if the access follows at once.
 struct Cost {
   std::int64_t least_ns = 0;  // lower estimate in ns
   std::int64_t most_ns = 0;  // upper estimate in ns
 };
-// The times that observing an access takes by protected pages and by a breakpoint, as
-// measure_cost() has measured them.
+// How long it takes to notice an access by protected pages and by a breakpoint, as measure_cost()
+// has measured it.
 extern Cost fault_cost, breakpoint_cost;
 
 // Identifies an instruction of the program by the address behind it. A function such as memcpy()
@@ -47,7 +48,7 @@ struct Instruction {
 
 struct Guard {
   bool live;
-  // True if this guards a send buffer that may be sent again. Only writes are noticed.
+  // True for a send buffer that may be sent again. Only writes to it are noticed.
   bool sent;
   bool read_only;  // true for a buffer in flight that MPI only reads
   bool small;  // true if a breakpoint watches the buffer
@@ -93,7 +94,7 @@ struct Guard {
     return breakpoint < 0 && pointer + kPage > first && pointer < last + kPage;
   }
   bool shares_pages() const { return breakpoint < 0 && (shares_first() || shares_last()); }
-  // Returns whether the guard's pages are made accessible while a thread is inside MPI. This
+  // Returns whether the buffer's pages are made accessible while a thread is inside MPI. This
   // includes those of send buffers, since the program may free a send buffer, and the MPI library
   // may get the memory.
   bool opens_in_mpi() const { return sent || flight || shares_pages(); }
@@ -106,14 +107,15 @@ struct Guard {
 };
 
 extern Guard guards[kGuards];
-// The number of active guards. Threads set Thread::may_block before they read this number, and
+// The number of watched buffers. Threads set Thread::may_block before they read this number, and
 // set() raises it before it reads may_block, both with sequentially consistent order.
 extern std::atomic<int> live;
 inline bool guards_exist() {
   return live.load() > 0;
 }
 extern std::atomic_flag lock_flag;
-// True while the advisor's thread protects pages (see StackInUse).
+// True while the advisor's thread protects pages of send buffers; class StackInUse waits until it
+// is false.
 extern std::atomic<bool> closing;
 extern std::atomic<std::uint32_t> bell;  // futex that wakes the advisor's thread
 
@@ -122,8 +124,8 @@ bool any_in_mpi();
 void select_own(Thread& me);
 bool protect(std::uintptr_t first, std::uintptr_t last, int protection);
 void open_pages(std::uintptr_t first, std::uintptr_t last);
-// Change the protection of a guard's pages. protect_shared() changes the pages that are accessible
-// inside MPI; close_inner() protects the others. They return false if the system refuses.
+// protect_shared() changes the protection of those pages of a watched buffer that are accessible
+// inside MPI; close_inner() protects its other pages. Both return false if the system refuses.
 bool protect_shared(const Guard& guard, int protection);
 bool close_inner(const Guard& guard);
 void yield();
@@ -135,40 +137,41 @@ inline std::uintptr_t stack_pointer() {
   return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
 }
 
-// For this function and all following ones the guards' lock must be held.
+// The caller of this function and of all following ones must hold the lock of class Locked.
 void end_guard(Guard& guard);
 void note_unknown(Site& site, bool sent, Unknown why);
 void unseen(Guard& guard, Unknown why);
 void all_unseen(Unknown why);
 void unseen_near_stack(const Thread& me);
 // The part of a measured interval in which the buffer was certainly not accessed. keep() records an
-// interval; its argument `by` is the instruction that accessed the result or wrote the send buffer.
+// interval; its argument `by` is the instruction that accessed the receive buffer or wrote the send
+// buffer.
 struct Span {
   std::int64_t began_ns, ended_ns;
 };
 void keep(Site& site, What side, Bounds bounds, Span proven, Instruction by);
-// This function is called at the first access to a guarded buffer of an operation in flight;
-// check.cc sets it. begin: the first guarded byte. It must not block, since it may run in a signal
-// handler, and the guards' lock is held.
+// This function is called at the first access to a watched buffer of an operation in flight;
+// check.cc sets it. begin: the first watched byte. It must not block, since it may run in a signal
+// handler and the lock of class Locked is held.
 extern void (*touched_in_flight)(int flight, std::uintptr_t begin, Instruction by);
 
-// Ends the guard of a receive buffer at its first access, and records the interval. cost: the time
-// that observing this access took.
+// Records the interval up to the first access to a receive buffer, and stops watching the buffer.
+// cost: how long it took to notice this access.
 void touched(Guard& guard, std::int64_t when_ns, Instruction by, Cost cost = {});
 void misses(Guard& guard);
 void loosen(Guard& guard);
-// Records when a send buffer was first written after its call. It must be called before `wrote_ns`
-// is set.
+// Records when a send buffer was written for the first time after its call. It must be called
+// before `wrote_ns` is set.
 void note_first_write(const Guard& guard, std::int64_t when_ns);
 void written(Guard& guard, std::int64_t when_ns, Instruction by);
 void is_closed(Guard& guard, std::int64_t since_ns);
-// Wakes the thread that protects pages, so that it looks which guards are due.
+// Wakes the advisor's thread, so that it looks which send buffers must be protected again.
 void ring();
 
 // While an object of this class exists, the pages near this thread's stack pointer stay accessible.
 // It is needed while the thread blocks signals, since a fault on its own stack would then kill the
 // program. The thread stores its stack pointer before it makes the pages accessible, and the
-// protecting thread sets `closing` before it reads the stack pointers, so that one of them sees the
+// advisor's thread sets `closing` before it reads the stack pointers, so that one of them sees the
 // other. If a signal handler creates a nested object, the outer one remains in charge.
 class StackInUse {
  public:
@@ -190,9 +193,9 @@ class StackInUse {
   Thread* const me_;
 };
 
-// Holds the guards' lock, with all signals of this thread blocked. The redirection of the thread's
-// system calls is switched off after the lock has been taken, because the previous holder may have
-// switched it on.
+// Holds the lock of the table of watched buffers, with all signals of this thread blocked. The
+// redirection of the thread's system calls is switched off after the lock has been taken, because
+// the previous holder may have switched it on.
 class Locked {
  public:
   Locked() : me_(this_record()), stack_(me_), mask_(kernel::block_all()) {

@@ -282,8 +282,8 @@ class JobFile {
   }
 
  private:
-  // Tells the user where the record is, if the `weft advise` command runs on another node. In that
-  // case the mark that the command leaves in the directory is missing here.
+  // Tells the user on which node the record is, if the `weft advise` command runs on another node.
+  // In that case the file that the command creates in the directory is missing here.
   void say_where() const {
     const std::string directory = name_.substr(0, name_.rfind('/'));
     if (access((directory + "/" + kHere).c_str(), F_OK) == 0) return;

@@ -1,6 +1,6 @@
 // Makes system calls without the C library, and redirects the application's system calls to a
-// signal handler of the advisor (Syscall User Dispatch of Linux). This is needed because a system
-// call fails if its memory lies on a protected page. One range of code is exempt from the
+// signal handler of the advisor (Syscall User Dispatch of Linux). The advisor protects pages of
+// buffers, and a system call on such a page would fail. One range of code is exempt from the
 // redirection; it contains direct(), and the return from the advisor's signal handlers.
 #pragma once
 
@@ -25,8 +25,8 @@ using Selector = std::atomic<char>;
 static_assert(sizeof(Selector) == 1 && Selector::is_always_lock_free);
 inline constexpr char kAllow = 0, kBlock = 1;
 
-// Makes the kernel redirect this thread's system calls to the handler of SIGSYS whenever *selector
-// is kBlock. Returns false if the kernel does not support this.
+// Makes the kernel redirect this thread's system calls to the advisor's handler of SIGSYS whenever
+// *selector is kBlock. Returns false if the kernel does not support this.
 bool dispatch(Selector* selector);
 void dispatch_no_more();
 

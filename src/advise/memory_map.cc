@@ -40,8 +40,8 @@ class Maps {
   const long file_;
 };
 
-// Asks the kernel whether the range can be guarded, and stores in `answer` what plain_memory() must
-// return. Returns false if this kernel does not support the query.
+// Asks the kernel whether the pages of the range may be protected, and stores in `answer` what
+// plain_memory() must return. Returns false if this kernel does not support the query.
 bool ask(const Maps& maps, std::uintptr_t begin, std::uintptr_t end, Unknown* answer) {
   constexpr long kHole = -ENOENT;
   constexpr std::uint64_t kPlain = kReadable | kWritable;

@@ -22,10 +22,13 @@ inline constexpr int kMessageWaits = 128;
 inline constexpr int kModules = 64;
 inline constexpr int kPath = 256;
 inline constexpr int kWhere = 512;
-inline constexpr int kOuters = 6;  // the number of functions on the call path kept for each site
-// the number of intervals kept before (and after) a site's calls, chosen at random
+// number of functions on the call path that are kept for each site
+inline constexpr int kOuters = 6;
+// The number of measured intervals that are kept before each call site, and after it. They are
+// chosen at random.
 inline constexpr int kWindows = 32;
-// the number of accessing instructions kept for each of these two
+// The number of instructions that are kept for each call site: those that wrote its send buffer
+// last, and those that accessed its receive buffer first.
 inline constexpr int kTouches = 4;
 // The number of arrivals at collectives that are kept. The first eighth of the table holds the
 // first arrivals, the rest a selection of the later ones.
@@ -39,18 +42,18 @@ inline constexpr int kEvents = 8192;
 enum class Unknown : std::uint32_t {
   none,
   switched_off,
-  not_supported,  // the processor or kernel lacks what guards need
+  not_supported,  // the processor or kernel does not support page protection of buffers
   no_result,  // this rank receives no data
   unknown_extent,  // the size of the receive buffer is unknown, as in neighbourhood collectives
   on_the_stack,
   shared_page,  // a pending operation or one-sided communication may use the same page
   not_plain_memory,
-  signals,  // a signal handler or thread blocks the signals that a guard needs
+  signals,  // a signal handler or thread blocks a signal that accesses raise
   threads,  // the process has threads that the advisor does not know
   breakpoint,  // the system permits no breakpoint
   neighbours,  // too many accesses to other memory on the buffer's pages
-  system_call,  // a system call whose memory is unknown
-  mpi_call,  // an MPI call whose memory is unknown
+  system_call,  // a system call of which it is unknown which memory it uses
+  mpi_call,  // an MPI call of which it is unknown which memory it uses
   never_touched,
   own_fault,  // the application had a fault or trap of its own
   budget,  // watching longer would have cost too much
@@ -89,7 +92,7 @@ struct Touch {
   std::uint32_t count;
 };
 
-// The measured intervals before (or after) the calls of a site.
+// The measured intervals before (or after) the calls at a call site.
 struct Windows {
   std::uint64_t measured;
   std::uint64_t broken_off;  // observations that began, and then ended without a measurement
@@ -139,15 +142,19 @@ struct Site {
   // the completing calls. tests: the number of unsuccessful tests.
   std::uint64_t completed;
   std::uint64_t between_ns;
-  std::uint64_t waited_ns;  // if a call completes several requests, each gets an equal share
+  // time inside the completing calls; if a call completes several requests, each gets an equal
+  // share
+  std::uint64_t waited_ns;
   std::uint64_t tests;
   std::uint64_t repeated;  // number of calls with the same arguments as the call before
   std::uint64_t arguments;  // hash of the last call's arguments
-  std::uint64_t next_window;  // number of the next call whose buffers will be watched
+  std::uint64_t next_window;  // number of the next call at this site whose buffers will be watched
   std::uint64_t samples;  // number of calls whose buffers were watched
   std::int64_t left_ns;  // time at which the last call returned
   std::int64_t gap_ns;  // time between the last two calls
-  std::int64_t quiet_ns;  // upper bound of the latest interval before a call; 0 if none
+  // Upper bound of the latest measured time from the last write of the send buffer to a call; 0 if
+  // there is none.
+  std::int64_t quiet_ns;
   // time from a call until its buffer was sent again by any call; 0 if never
   std::int64_t again_ns;
   Operator op;  // operator of the last call
@@ -167,7 +174,8 @@ struct MessageWait {
   std::uint64_t waits;  // number of calls that completed at least one message
   std::uint64_t messages;
   std::uint64_t bytes;
-  // The sum over these calls of the time from the start of the first completed message to the call.
+  // The time from the start of the first completed message to the completing call, summed over all
+  // completing calls.
   std::uint64_t between_ns;
   std::uint64_t waited_ns;  // time inside the completing calls, without the share of collectives
   std::uint64_t tests;

@@ -25,7 +25,7 @@ static_assert(kOuter == kOuters);
 
 namespace {
 
-// The first arrivals may fill 1/kFirst of the table of arrivals.
+// The first arrivals at collectives may fill 1/kFirst of their table.
 constexpr std::uint32_t kFirst = 8;
 
 std::uint64_t mixed(std::uint64_t value) {
@@ -115,8 +115,8 @@ Site& Recorder::site(const Caller& caller, CallId call, const Communicator& comm
                      std::uint64_t bytes) {
   const auto size_class = static_cast<std::uint32_t>(std::bit_width(bytes));
   const std::uint64_t key = key_of(caller, call, comm, size_class);
-  // A hash table with open addressing, which finds a site's index in the record by its key. In the
-  // record the sites are in the order in which they first occurred.
+  // This hash table with open addressing finds the index of a call site in the record by its key.
+  // In the record itself, call sites are in the order in which they first occurred.
   static constinit std::uint64_t keys[2 * kSites] = {};
   static constinit std::uint16_t places[2 * kSites] = {};
   std::size_t at = key % (2 * kSites);
@@ -168,8 +168,8 @@ Site& Recorder::another(const Caller& caller, CallId call, const Communicator& c
   return site;
 }
 
-// Adds the counts in `more` to the entry for this place, which completes messages. A linear search
-// suffices, since there are few entries.
+// Adds the counts in `more` to the entry for the place in the program that has completed these
+// messages. A linear search suffices, since there are few such places.
 void Recorder::messages(const Caller& caller, CallId call, const MessageWait& more) {
   Header& header = record_->header;
   const auto is_here = [&](const MessageWait& one) {
@@ -211,15 +211,15 @@ void Recorder::event(const Site& site, What what, std::int64_t began, std::int64
                             apart};
 }
 
-// Returns whether the arrival at this collective call is kept. All ranks keep the same calls. They
-// are kept in runs of consecutive calls, so that a replay has them in order.
+// Returns whether the arrival at this collective call is recorded. All ranks record the same calls.
+// They are chosen as runs of consecutive calls, so that a replay has them in order.
 bool Recorder::is_kept(std::uint64_t comm, std::uint32_t sequence) const {
   constexpr std::uint32_t kInARow = 128;
   return mixed(comm / (kWhichPlan + 1) ^ mixed(1 + sequence / kInARow)) % stride_ == 0;
 }
 
-// Removes every second run of arrivals from the record, except the first `first` arrivals. Returns
-// false if no more can be removed.
+// Removes every second run of recorded arrivals at collectives, except for the first `first`
+// arrivals. Returns false if no more can be removed.
 bool Recorder::thin_out(std::uint32_t first) {
   constexpr std::uint32_t kMostStride = 1 << 24;
   if (stride_ == kMostStride) return false;

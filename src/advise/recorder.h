@@ -75,7 +75,8 @@ class Recorder {
              std::uint16_t apart = 0);
   // Returns the index of the file in Record::modules, after adding it if necessary.
   std::uint32_t module_of(const char* file);
-  // Removes arrivals from the record until at most `most` are left. All ranks remove the same ones.
+  // Removes recorded arrivals at collectives until at most `most` are left. All ranks remove the
+  // same ones.
   void keep_arrivals(int most);
 
  private:
@@ -87,7 +88,8 @@ class Recorder {
   ShortLock lock_;
   std::atomic<std::int64_t> taken_ns_{0};
   char path_[kPath] = "", directory_[kPath] = "";
-  // Of this number of runs of consecutive arrivals, one run is kept.
+  // When the table of arrivals at collectives is full, some are removed: of this number of runs of
+  // consecutive arrivals, one run is kept.
   std::uint32_t stride_ = 1;
 };
 

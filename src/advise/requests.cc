@@ -105,7 +105,8 @@ Pending* find_request(std::uint64_t request) {
   return nullptr;
 }
 
-// Removes an entry. Moves later entries to the hole if a search would no longer find them.
+// Removes an entry of the hash table. Moves later entries into its place if a search would no
+// longer find them.
 void drop_request(Pending& pending) {
   row_began_ns = 0;
   count_collectives(-(pending.site != nullptr));

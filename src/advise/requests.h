@@ -27,7 +27,8 @@ struct Pending {
   std::int64_t began_ns = 0;
   std::uint32_t tests = 0;
   std::uint64_t order = 0;  // 1 plus the number of requests recorded before
-  Sample sample{};  // receive buffer of a collective, if it is to be watched
+  // the receive buffer, if it is to be watched after the completion of a collective
+  Sample sample{};
 };
 
 // A persistent collective or message, with the values to record whenever it is started.
@@ -73,8 +74,8 @@ extern std::atomic<int> pending_collectives;
 inline bool collectives_pending() {
   return pending_collectives.load(std::memory_order_relaxed) > 0;
 }
-// Returns whether any operation is incomplete. Such an operation may use memory on the same page as
-// a watched receive buffer.
+// Returns whether any operation of the application is incomplete. Such an operation may use memory
+// on the same page as a buffer whose pages are to be protected.
 bool operations_pending();
 
 }  // namespace weft::advise

@@ -1,4 +1,5 @@
-// Samples the calls of each site at growing intervals, within the budget of the guards.
+// Samples the calls of each call site at growing intervals, within the time limit for watching
+// buffers.
 #include "advise/samples.h"
 
 #include "advise/guard.h"
@@ -28,8 +29,8 @@ constexpr std::size_t kClosings = 8;
 
 enum class Side : std::uint8_t { before, after };
 
-// Watches the send buffer (before) or receive buffer (after) of a sampled call, if the budget
-// allows it. sides: how many of these two can be watched for this kind of call.
+// Begins to watch the send buffer (before) or receive buffer (after) of a sampled call, if the time
+// limit allows it. sides: how many of these two can be watched for this kind of call.
 void watch_side(Site& site, Side side, const Sample& sample, std::uint64_t sides) {
   const bool before = side == Side::before;
   const Bytes bytes = sample.result;
@@ -63,8 +64,8 @@ Sample to_be_watched(const Call& call, const Communicator& comm) {
   return {.result = bytes, .gaps = known && has_gaps(call, comm)};
 }
 
-// Watches a buffer of a blocking call that has returned, if the call is sampled. It alternates
-// between the send buffer and the receive buffer, since both may be on the same page.
+// Begins to watch a buffer of a blocking call that has returned, if the call is sampled. It
+// alternates between the send buffer and the receive buffer, since both may be on the same page.
 void watch(Site& site, const Call& call, const Communicator& comm) {
   if (!is_wanted(site)) return;
   const bool before = site.samples % 2 != 0;

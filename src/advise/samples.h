@@ -1,4 +1,5 @@
-// Decides which collective calls are watched by guards, and which of their buffers.
+// Decides which collective calls are watched for accesses to their buffers, and which of their
+// buffers.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +10,12 @@
 
 namespace weft::advise {
 
-// A buffer that is to be watched when its call has completed.
+// A buffer that is to be watched for accesses when its call has completed.
 struct Sample {
   Bytes result;
   bool gaps = false;  // true if other operations may use memory in gaps of the buffer
-  std::uint64_t call = 0;  // number of the call at its site; 0 if it is not to be watched
+  // number of the call at its call site; 0 if the buffer is not to be watched
+  std::uint64_t call = 0;
 };
 
 // True under `weft check`. Buffers are then watched while operations are in flight, and no
@@ -23,10 +25,11 @@ extern bool checking;
 // The number of one-sided communication windows that exist. Recorder::lock() must be held.
 extern int one_sided;
 
-// Watches a buffer of a blocking call that has returned, if the call is sampled. The caller of this
-// function and of all following ones must hold Recorder::lock().
+// Begins to watch a buffer of a blocking call that has returned, if the call is sampled. The caller
+// of this function and of all following ones must hold Recorder::lock().
 void watch(Site& site, const Call& call, const Communicator& comm);
-// Returns the receive buffer that is to be watched after this non-blocking or persistent call.
+// Returns the receive buffer that is to be watched when this non-blocking or persistent call is
+// complete.
 Sample to_be_watched(const Call& call, const Communicator& comm);
 // Returns whether the latest call at this site is to be watched.
 bool is_wanted(const Site& site);

@@ -19,9 +19,9 @@ struct Stated {
   std::uint64_t own = kNoBytes;  // bytes that this rank sends to itself, which must equal `bytes`
   bool by_peer = false;  // true if `to` and `from` contain the bytes for each peer
   std::uint64_t to[kPeers], from[kPeers];
-  // Numbers that stand for the datatype and the operator; values are compared only if neither is 0.
-  // It is 0 for one-byte types, since programs move any data as bytes, and for pair types and
-  // derived types. A complex number counts as two real numbers.
+  // Numbers that stand for the datatype and the operator of the call. They are compared between
+  // ranks only if neither is 0. The number is 0 for one-byte types, since programs move any data as
+  // bytes, and for pair types and derived types. A complex number counts as two real numbers.
   std::uint8_t type = 0, op = 0;
 };
 

@@ -1,5 +1,6 @@
 // Lists the system calls that programs make while they compute, and the memory that each accesses.
-// Any other system call ends all guards, so that a missing entry only loses a measurement.
+// Before any other system call, all buffers are given up, so that a missing entry only loses a
+// measurement.
 #include "advise/system_calls.h"
 
 #include <asm/ioctls.h>

@@ -8,7 +8,7 @@ namespace weft::advise {
 
 enum class Memory : unsigned char {
   known,  // the call accesses only the visited ranges
-  ends,  // the accessed memory is unknown; all guards must end before the program makes the call
+  ends,  // it is unknown which memory the call accesses; no buffer may be watched during the call
 };
 
 // Receives the memory ranges of a system call: visit() is called for each range that the system

@@ -1,6 +1,6 @@
 // Wraps pthread_create() to register threads when they start. Also wraps calls that block signals
-// or start a process: all guards end before such a call. A guard's signal in a thread that blocks
-// it would kill the program.
+// or start a process: before such a call, all watched buffers are given up. If a thread that blocks
+// SIGSEGV or SIGSYS met a protected page, the kernel would kill the program.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -25,9 +25,9 @@ struct Start {
   bool of_library;
 };
 
-// The signals that threads of the MPI library block. These threads take only the signals that
-// guards use, those that their own instructions raise, and two signals of the C library. All other
-// signals belong to the application: while its thread runs a signal handler of the advisor with all
+// The signals that threads of the MPI library block. They block all but the signals by which the
+// advisor notices accesses, those that their own instructions raise, and two of the C library. All
+// others belong to the application: while its thread runs a signal handler of the advisor with all
 // signals blocked, the kernel would otherwise deliver them to such a thread.
 constexpr std::uint64_t kLibrarysMask =
     ~(kGuardSignals | kernel::bit(SIGBUS) | kernel::bit(SIGFPE) | kernel::bit(SIGILL) |
@@ -41,9 +41,10 @@ void* begin_thread(void* data) {
   return start.routine(start.argument);
 }
 
-// Announces that this thread may block signals that guards use, as long as the object lives. The
-// thread first sets may_block and then looks for guards; a thread that sets a guard first raises
-// `live` and then reads may_block. Thus at least one of them sees the other.
+// Announces that this thread may block the signals by which the advisor notices accesses, as long
+// as the object lives. The thread first sets may_block and then looks for watched buffers. A thread
+// that begins to watch a buffer first raises `live` and then reads may_block. Thus at least one of
+// them sees the other.
 class MayBlock {
  public:
   MayBlock() {
@@ -69,7 +70,8 @@ int change_signal_stack(int (*call)(const stack_t*, stack_t*), const stack_t* wa
 }
 
 // Must be called when the application starts another thread. From then on the system calls of all
-// its threads are always redirected, since any thread may set a guard at any time.
+// its threads are always redirected to the advisor, since any thread may begin to watch a buffer at
+// any time.
 void another_thread_begins() {
   several = true;
   if (own_record && !own_record->of_library) dispatch_own(*own_record);
@@ -144,7 +146,7 @@ WEFT_SHOWN pid_t fork() noexcept {
   weft::advise::fork_ended();
   if (child == 0) {
     weft::advise::guards_in_child();
-    // the recorder's lock may be locked by a thread that does not exist here
+    // In the child, the recorder's lock may be held by a thread that does not exist there.
     weft::advise::recorder.stop();
   }
   return child;

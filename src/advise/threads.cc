@@ -55,7 +55,7 @@ void set_signal_stack(const stack_t& stack) {
 
 // Gives the thread an alternate signal stack if it has none. To start a signal handler, the kernel
 // writes to the stack, and kills the program if that page is protected. This could happen without
-// an alternate stack: a guarded buffer may lie beside the stack of a user-level thread, which the
+// an alternate stack: a watched buffer may lie beside the stack of a user-level thread, which the
 // advisor does not know.
 void find_signal_stack(Thread& thread) {
   stack_t now{};
@@ -91,8 +91,8 @@ void forget(void*) {
   leaving->selector = kernel::kAllow;
   rest_own(*leaving);
   own_record = nullptr;
-  // The next thread that gets this record counts as blocking signals, until it has found out
-  // whether it does.
+  // The next thread that gets this entry counts as blocking signals, until it has found out whether
+  // it does.
   leaving->may_block = true;
   leaving->used.store(false, std::memory_order_release);
 }
@@ -237,7 +237,7 @@ bool of_a_thread(std::uintptr_t begin, std::uintptr_t end) {
     if (!thread.used.load(std::memory_order_acquire)) continue;
     if (thread.stack.meets(begin, end) || thread.signal_stack.meets(begin, end)) return true;
     // The control block of every thread except the main one is on the thread's stack, which was
-    // checked above. A guarded buffer may lie directly above that stack.
+    // checked above. A buffer may lie directly above that stack, and may be watched.
     if (thread.stack.meets(thread.control, thread.control + 1)) continue;
     if (begin < thread.control + kAfter && thread.control - kBefore < end) return true;
   }

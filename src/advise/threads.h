@@ -1,6 +1,6 @@
 // Lists the threads of this process, with the facts that decide whether pages may be protected. A
-// protected page concerns all threads. A thread that blocks the guards' signals, or whose system
-// calls are not redirected to the advisor, would fail when it accesses the page.
+// protected page concerns all threads. A thread would fail when it accesses the page if it blocks
+// SIGSEGV, or if its system calls are not redirected to the advisor.
 #pragma once
 
 #include <sys/types.h>
@@ -15,8 +15,8 @@ namespace weft::advise {
 
 inline constexpr int kThreads = 256;
 
-// An address range. The kernel may write to a thread's stack or control block without a system
-// call.
+// An address range of a thread's stack or signal stack, which the kernel may write at any time, not
+// only in system calls.
 struct Range {
   std::uintptr_t begin = 0, end = 0;
   bool meets(std::uintptr_t first, std::uintptr_t last) const {
@@ -25,7 +25,7 @@ struct Range {
 };
 
 // What the advisor knows about one thread. Only the thread itself changes it, except for
-// `selector`, which is set when a guard begins or ends.
+// `selector`, which changes when a buffer begins or ends being watched.
 struct Thread {
   std::atomic<bool> used{false};
   kernel::Selector selector{kernel::kAllow};
@@ -35,7 +35,8 @@ struct Thread {
   // kBlock.
   std::atomic<bool> dispatched{false};
   std::atomic<int> inside{0};  // how many MPI calls the thread is in, one inside the other
-  std::atomic<bool> may_block{true};  // true if it blocks a guard's signal, or may be about to
+  // true if it blocks a signal that accesses to watched buffers raise, or may be about to
+  std::atomic<bool> may_block{true};
   Range stack;
   Range signal_stack;  // the alternate signal stack that the application has set
   // The alternate signal stack that the advisor has allocated, if the application has set none. The
@@ -43,10 +44,11 @@ struct Thread {
   void* spare_stack = nullptr;
   std::uintptr_t control = 0;  // address of the thread control block
   pid_t number = 0;  // the kernel's thread ID
-  // The stack pointer while the thread blocks signals because of a guard; otherwise 0.
+  // The thread's stack pointer while it blocks signals to use the table of watched buffers (class
+  // StackInUse); otherwise 0.
   std::atomic<std::uintptr_t> stack_in_use{0};
-  // opened_page: the page beside a buffer that was made accessible for one instruction of this
-  // thread; 0 if none. opened_ns: the time of that.
+  // opened_page: a page of a watched buffer that was made accessible for one instruction of this
+  // thread; 0 if there is none. opened_ns: when it was made accessible.
   std::uintptr_t opened_page = 0;
   std::int64_t opened_ns = 0;
   // The address of the last fault that another thread had already handled.
@@ -61,7 +63,7 @@ inline std::span<Thread> known_threads() {
 // True once the application has had more than one thread.
 extern std::atomic<bool> several;
 
-// The set of signals by which guards notice accesses.
+// The set of signals by which the advisor notices accesses to watched buffers.
 inline constexpr std::uint64_t kGuardSignals =
     kernel::bit(SIGSEGV) | kernel::bit(SIGSYS) | kernel::bit(SIGTRAP);
 
@@ -78,8 +80,8 @@ inline Thread* this_record() {
 bool know_this_thread(bool of_library);
 // dispatch_own() makes the kernel redirect this thread's system calls to the advisor from now on,
 // and returns whether it does. rest_own() ends this, because the redirection slows down every
-// system call. rest_own() may be called only if this is the application's only thread and no guard
-// exists.
+// system call. rest_own() may be called only if this is the application's only thread and no buffer
+// is watched.
 bool dispatch_own(Thread& me);
 void rest_own(Thread& me);
 // Returns whether the thread's signal handlers would run on the stack that the advisor has
@@ -91,7 +93,7 @@ void find_signal_stack(Thread& thread);
 // Returns false if that fails.
 bool start_watcher(void (*work)());
 // Returns whether it is safe to protect pages: all threads of the process are registered, have
-// their system calls redirected, and block no signal that guards use.
+// their system calls redirected to the advisor, and block none of kGuardSignals.
 bool all_known_and_open();
 // Returns whether any part of [begin, end) belongs to a thread's stack, signal stack or control
 // block.

@@ -1,12 +1,12 @@
-// Finds the places in the program whose instructions accessed guarded buffers.
+// Finds the places in the program whose instructions accessed watched buffers.
 #pragma once
 
 #include "advise/record.h"
 
 namespace weft::advise {
 
-// Looks up the places in the program of the site's accessing instructions, for those that are not
-// known yet. The caller must hold Recorder::lock().
+// Finds the places in the program of those instructions that accessed the buffers of this call
+// site, if they are not known yet. The caller must hold Recorder::lock().
 void note_touches(Site& site);
 
 }  // namespace weft::advise

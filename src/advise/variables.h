@@ -6,8 +6,8 @@ namespace weft::advise {
 // This variable holds the directory for the ranks' files and the job's file. Rank 0 writes the
 // job's file in MPI_Finalize.
 inline constexpr const char* kDirectoryVariable = "WEFT_ADVISE_DIRECTORY";
-// This variable holds the share of the run time that guards may take, in percent; 0 if no intervals
-// are to be measured.
+// This variable holds the share of the run time that watching buffers may take, in percent; 0 if no
+// intervals are to be measured.
 inline constexpr const char* kOverheadVariable = "WEFT_ADVISE_OVERHEAD";
 // This variable holds the ID of the process that shows the report, if rank 0 is a child of that
 // process.
@@ -25,8 +25,8 @@ inline constexpr const char* kWatchedVariable = "WEFT_ADVISE_WATCHED";
 // otherwise the other ranks would wait there for rank 0.
 inline constexpr const char* kRefusedVariable = "WEFT_ADVISE_REFUSED";
 inline constexpr const char* kRefusedOption = "--refused";
-// The name of an empty file in the directory. It exists on a node if the process that shows the
-// report runs there.
+// The name of an empty file in the directory for the ranks' files. It exists on a node if the
+// process that shows the report runs there.
 inline constexpr const char* kHere = "here";
 // The name of the trace of Weft's threads, relative to the directory of a watched job.
 inline constexpr const char* kThreadsFile = "/weft-threads";

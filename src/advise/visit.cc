@@ -117,8 +117,8 @@ struct Visit::Completed {
   }
 };
 
-// The sampled collectives that a call has completed. More than kMost are not kept, since there are
-// no more guards.
+// The sampled collectives that a call has completed. More than kMost are not kept, since no more
+// buffers can be watched.
 struct Visit::Results {
   static constexpr int kMost = 8;
   int count = 0;
@@ -208,8 +208,8 @@ int Visit::blocking(const Call& call, int code) {
 
 void Visit::check(MPI_Request request, const InFlight& memory, std::uint64_t comm,
                   const Caller& caller) {
-  // From now on the thread counts as inside MPI. Its destructor will then protect the pages when
-  // the call returns.
+  // From now on the thread counts as inside MPI. The destructor of Visit then protects the buffers'
+  // pages when the call returns.
   if (!enters_) in_mpi.begin();
   enters_ = true;
   got_on();
@@ -328,7 +328,8 @@ int Visit::planned(const Call& call, const MPI_Request* request, int code) {
   return code;
 }
 
-// Tells the guards which buffers these persistent requests pass to MPI.
+// Notes which buffers these persistent requests pass to MPI, since MPI's accesses to watched
+// buffers count, too.
 void Visit::starting(std::int64_t count, const MPI_Request* requests) {
   if (!watching_) return;
   const Instruction where = here();
@@ -408,8 +409,8 @@ int Visit::note_completed(const MPI_Request* requests, int code, const Ends& end
   Results results;
   {
     const std::lock_guard held(recorder.lock());
-    // If a request was recorded after this call began, another thread has started it, and reuses
-    // the handle of a request that this call has completed. It is skipped.
+    // If a request was recorded after this call began, another thread has started it, and its
+    // handle is that of a request which this call has completed. Such a request is skipped.
     const auto find = [&](std::int64_t i) {
       Pending* const pending = i >= 0 && i < count_ ? find_request(number_of(before[i])) : nullptr;
       return pending && pending->order <= noted_ ? pending : nullptr;

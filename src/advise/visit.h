@@ -67,8 +67,8 @@ class Visit {
 
   // Says whether MPI reads or writes a buffer.
   enum class Use : std::uint8_t { read, written };
-  // Tells the guards how MPI will use a buffer. It must be called before the MPI call, for each of
-  // its buffers. This form is for buffers of unknown size.
+  // Says how MPI will use a buffer of unknown size, so that an access to a watched buffer is
+  // noticed. It must be called before the MPI call, for each of its buffers.
   void buffer(Use use, const void* begin) {
     if (watching_) given_to_mpi(begin, SIZE_MAX, use == Use::written, here());
   }
@@ -119,8 +119,8 @@ class Visit {
   int planned_message(std::optional<Use> use, const void* begin, std::int64_t count,
                       MPI_Datatype type, MPI_Comm comm, const MPI_Request* request, int code);
   void freed(const MPI_Request* request);  // must be called before MPI_Request_free
-  // Tells the guards which buffers these persistent requests will pass to MPI. It must be called
-  // before the MPI call that starts them.
+  // Says which buffers these persistent requests will pass to MPI, so that accesses to watched
+  // buffers are noticed. It must be called before the MPI call that starts them.
   void starting(std::int64_t count, const MPI_Request* requests);
   int activated(std::int64_t count, const MPI_Request* requests, int code);
   int window_made(int code);
@@ -135,8 +135,8 @@ class Visit {
   bool records_;
   const bool watching_;
   const bool timed_;
-  // True if this call sets in_mpi, by which other threads, redirected system calls and guards see
-  // that the thread is inside MPI.
+  // True if this call sets in_mpi. Other threads and the handlers of page faults and system calls
+  // then see that the thread is inside MPI.
   bool enters_;
   const CallId id_;
   const Called called_;

@@ -11,8 +11,8 @@
 namespace weft::advise {
 
 void waits_begin(const char* directory, int rank, int ranks);
-// Publishes that this rank has entered an MPI call. Returns true if it is published; wait_ends()
-// must then be called. Returns false if the call of another thread is published, or if this job
+// Publishes that this rank has entered an MPI call. If it returns true, wait_ends() must be called
+// later. It returns false if the call of another thread is already published, or if this job
 // publishes nothing.
 bool wait_begins(CallId call, Called called);
 void wait_ends();

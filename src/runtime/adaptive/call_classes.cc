@@ -44,8 +44,8 @@ void CallClass::look_at_caller() {
 
 namespace {
 
-// Passes the result of a comparison in shared memory to the learner, if it is complete. All ranks
-// get the same answer at the same call.
+// Passes the result of a comparison between the ranks in shared memory to the learner, if it is
+// complete. All ranks get the same answer at the same call.
 void look_at_comparison(CallClass& call_class) {
   if (const auto greatest = call_class.in_memory->look())
     call_class.learner.agreed(*greatest);
@@ -179,7 +179,9 @@ std::vector<CallClassRecord> CallClasses::records(const Communicator& communicat
 // epoch. A class with active calls is freed later, since these calls still refer to it.
 void CallClasses::forgotten(Runtime& runtime, const Communicator& communicator) {
   begin_epoch();
-  InlineCall::own().hand_over();  // an inline call is not counted in in_flight
+  // Ends an inline call (one that its caller carries out alone), because in_flight does not count
+  // it.
+  InlineCall::own().hand_over();
   in_use_.free_forgotten([&](const CallClass& call_class) {
     if (call_class.in_flight.load(std::memory_order_acquire) > 0) return false;
     for (CallClassRecord& record : records_of(call_class, communicator))

@@ -39,8 +39,8 @@ struct CallClass {
   CallClass(const CallClass&) = delete;
   CallClass& operator=(const CallClass&) = delete;
 
-  CallClasses& among;  // all call classes of this communicator
-  const CallId id;  // MPI function of the class's first call
+  CallClasses& among;  // all call classes of the communicator
+  const CallId id;  // MPI function of the first call in this class
   const CallClassKey key;
   const std::vector<Choice> variants;
   Learner learner;
@@ -55,7 +55,7 @@ struct CallClass {
   std::vector<std::uintptr_t> callers;
 
   // Records the place in the application that makes the current call. It must be called for each
-  // call of the class.
+  // call that belongs to this class.
   void look_at_caller();
 
  private:
@@ -85,15 +85,17 @@ class CallClasses {
   // `room`. All ranks must call it in the same order.
   std::optional<SharedWords> memory_for(const CallClassKey& key, SegmentAllocator& room);
 
-  // Returns true if no class had to be dropped in favour of another so far. Otherwise the program
-  // keeps calling collectives of new classes, and trying variants would cost it more than it gains.
+  // Returns true if no call class had to be dropped so far to make space for another. If it returns
+  // false, the program keeps making calls of new classes, and trying variants would cost it more
+  // than it gains.
   bool has_free_slots() const { return !in_use_.some_were_forgotten(); }
 
   TrialTurn turn;
 
   std::vector<CallClassRecord> records(const Communicator& communicator) const;
 
-  // Drops unfinished comparisons, which would keep the communicator alive.
+  // Drops unfinished exchanges in which ranks compare variants, since they would keep the
+  // communicator alive.
   void forget_comparisons();
 
  private:
@@ -101,7 +103,8 @@ class CallClasses {
   void forgotten(Runtime& runtime, const Communicator& communicator);
 
   CallClassesInUse<CallClass> in_use_;
-  std::shared_ptr<std::byte> memory_;  // shared memory for comparisons; nullptr until needed
+  // shared memory in which ranks compare variants; nullptr until needed
+  std::shared_ptr<std::byte> memory_;
   bool has_no_memory_ = false;  // whether there was no space for memory_
   // Two classes, for non-blocking and for blocking calls, that take all calls for which there is no
   // space for another class. These calls follow the fixed rule, and nothing is learnt about them.
@@ -114,30 +117,32 @@ struct Made {
   int in_flight = 0;
 };
 
-// Returns the index of the variant for the class's next call, and may start a comparison between
-// the ranks. Returns nullopt if the variant depends on a comparison that is not complete. This
-// cannot happen if ranks compare in shared memory.
+// Returns the index of the variant (engine and algorithm) for the next call of this class, and may
+// start a comparison of variants between the ranks. Returns nullopt if the variant depends on a
+// comparison that is not complete. This cannot happen if ranks compare in shared memory.
 std::optional<int> next_variant(Runtime& runtime, CallId id, Communicator& communicator,
                                 CallClass& call_class, const Made& made);
-// Counts the application's current call. Returns the index of its variant if the learner has
-// nothing to record about it. If it returns nullopt, next_variant_now() must be called.
+// Counts the application's current call. Returns the index of its variant (engine and algorithm) if
+// the learner has nothing to record about the call. If it returns nullopt, next_variant_now() must
+// be called.
 inline std::optional<int> next_variant_at_once(Runtime& runtime, Communicator& communicator,
                                                CallClass& call_class) {
   call_class.among.count_call(runtime, communicator, call_class);
   return call_class.learner.next_at_once();
 }
-// Returns the index of the current call's variant, or nullopt if that is not known yet (see
-// next_variant()). May first progress other collectives.
+// Returns the index of the variant (engine and algorithm) for the current call, or nullopt if that
+// is not known yet (see next_variant()). May first advance other collectives.
 std::optional<int> next_variant_now(Runtime& runtime, CallId id, Communicator& communicator,
                                     CallClass& call_class);
 
-// Returns the index of a blocking call's variant. If necessary it waits until all ranks have made
-// an earlier call of the class, so that the comparison is complete.
+// Returns the index of the variant (engine and algorithm) for a blocking call. If necessary it
+// waits until all ranks have made an earlier call of this class, so that the comparison between the
+// ranks is complete.
 int next_variant_in_call(Runtime& runtime, CallId id, Communicator& communicator,
                          CallClass& call_class);
 
-// Drops unfinished comparisons, which would keep the communicator alive. It must be called when the
-// communicator is about to be freed.
+// Drops unfinished exchanges in which ranks compare variants, since they would keep the
+// communicator alive. It must be called when the communicator is about to be freed.
 void forget_comparisons(Communicator& communicator);
 
 }  // namespace weft

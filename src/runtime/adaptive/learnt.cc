@@ -98,7 +98,7 @@ MeasuredPlan plan_of_call_class(const CallClassRecord& record) {
     if (found.median_ns[variant] > 0)
       plan.candidates.push_back({record.variants[variant], {}, found.median_ns[variant]});
   plan.doubts = found.pairs - found.won;
-  if (record.position == 0)  // these remarks concern the whole class
+  if (record.position == 0)  // the following remarks are stored once per call class
     plan.remarks = "trials=" + std::to_string(found.calls_on_trial) +
                    " cost_ns=" + std::to_string(found.trials_cost_ns) + " ";
   if (found.pairs > 0) plan.remarks += "rounds=" + std::to_string(found.pairs) + " ";
@@ -166,7 +166,8 @@ void Learnt::read(Runtime& runtime) {
               std::to_string(remark_of(plan, kDepthRemark, Learner::kMostInFlight)) + '\n';
   std::int64_t bytes = static_cast<std::int64_t>(text.size());
   library_calls.Bcast(&bytes, 1, handles.int64, 0, handles.comm_world);
-  if (bytes == 0) return;  // std::istringstream below makes system calls when it is created
+  // Nothing is read then. This avoids a std::istringstream, whose creation makes system calls.
+  if (bytes == 0) return;
   text.resize(static_cast<std::size_t>(bytes));
   library_calls.Bcast(text.data(), static_cast<int>(bytes), handles.byte, 0, handles.comm_world);
   std::istringstream lines(text);

@@ -21,8 +21,9 @@ namespace {
 // The words of the first exchange between the ranks; the result of each word is its maximum over
 // all ranks. Their layout must never change, because different versions of Weft recognise each
 // other by it. kSame and kSameToo are the hash of the settings and its bitwise complement: all
-// hashes are equal exactly if both maxima equal the own words on all ranks. kLength is the length
-// of the settings as text. The others are flags; the maximum tells whether some rank has set them.
+// ranks' hashes are equal exactly if the two maxima are complements of each other. kLength is the
+// length of the settings as text. The others are flags; the maximum tells whether some rank has set
+// them.
 enum Word : std::uint8_t { kSame, kSameToo, kLength, kKeep, kRaise, kLacking, kWords };
 using Words = std::array<std::int64_t, kWords>;
 
@@ -99,8 +100,7 @@ std::string words_for(MPI_Comm comm, const Facts& facts, const Words& said) {
   return all.empty() ? "" : differences(all);
 }
 
-// A rank that refuses its options sends only a single fact with this name, whose value is the
-// reason.
+// A rank that refuses its options sends a single setting with this name. Its value is the reason.
 constexpr const char* kRefusal = "refusal";
 
 // Returns why a job whose ranks have different settings must end; "" if the settings agree.

@@ -1,7 +1,7 @@
-// Holds Weft's data on the application's communicators. Each has an internal communicator
+// Holds Weft's data on the application's communicators. Each of these has an internal communicator
 // (runtime/comm/internal_communicators.h), so that Weft's messages never match the application's.
-// It is made only in calls that are collective and may block anyway, never in non-blocking ones
-// (MPI_I*).
+// An internal communicator is made only in calls that are collective and may block anyway, never in
+// non-blocking ones (MPI_I*).
 #pragma once
 
 #include <mpi.h>
@@ -29,10 +29,10 @@ namespace weft {
 
 class Runtime;
 
-// Makes the communicators of the leaders: one communicator for each node rank, with the ranks that
-// have this number on their node. It is collective over `comm`, an internal communicator with these
-// members. Returns nullptr on all ranks if the nodes have different numbers of ranks, or if the MPI
-// library has no communicator left.
+// Makes communicators between the nodes: one for each node rank, whose members (leaders) have this
+// number among the ranks of their node. It is collective over `comm`, an internal communicator with
+// these members. Returns nullptr on all ranks if the nodes have different numbers of ranks, or if
+// the MPI library has no communicator left.
 std::shared_ptr<Leaders> make_leaders(MPI_Comm comm, const std::vector<int>& members, int rank,
                                       const Nodes& nodes);
 
@@ -139,7 +139,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   bool wants_worker_ = false;
   InternalCommunicator internal_;
   NodeSharedMemory* node_shared_memory_ =
-      nullptr;  // The owner of `memory`, which later communicators of the same ranks reuse.
+      nullptr;  // owner of `memory`, which later communicators of the same ranks reuse
   std::mutex mutex_;  // guards schedules_
   ScheduleCache schedules_;
 };

@@ -28,7 +28,7 @@ void free_now(MPI_Comm comm) {
 // number. They wait until all members have finished with them.
 struct Spares {
   std::map<std::int64_t, MPI_Comm> by_number;
-  std::int64_t next = 0;  // the number to begin with when the ranks look for one to free
+  std::int64_t next = 0;  // lowest number of the communicator that this rank proposes next to free
 };
 
 // Holds the unused communicators of all groups of ranks. It is never destroyed, since collectives
@@ -158,8 +158,10 @@ enum Word : std::uint8_t {
   // The bitwise complement of kSpare. All values of kSpare are equal exactly if the maxima of both
   // words are complements of each other.
   kSpareToo,
-  kManyOwn,  // 1 if as many unshared ones exist as Wish::most_own allows
-  kMostHere,  // 1 if as many unshared ones exist as kMostOwn allows
+  // 1 if at least Wish::most_own unshared internal communicators exist on this rank; otherwise 0.
+  kManyOwn,
+  // 1 if at least kMostOwn unshared internal communicators exist on this rank; otherwise 0.
+  kMostHere,
   kBusy,
   kFirstTagRange,
   kWords,
@@ -341,8 +343,9 @@ std::optional<InternalCommunicator> split_own(MPI_Comm comm, const std::vector<i
   return own_internal(made, members, *agreed);
 }
 
-// If any rank still has a request on an internal communicator, no rank frees any. Otherwise a rank
-// might wait in MPI_Comm_free for another rank that does not free the same communicator.
+// If any rank still has a request on an internal communicator, no rank frees any internal
+// communicator. Otherwise a rank might wait in MPI_Comm_free for another rank that does not free
+// the same one.
 void free_all_internal() {
   if (common() == handles.comm_null) return;
   std::int64_t in_use = own_alive.load() - spares_here();

@@ -40,7 +40,7 @@ inline constexpr int kMostOwn = 63;
 
 // What an internal communicator is needed for.
 struct Wish {
-  int most_own = 0;  // it is unshared if fewer unshared ones than this exist
+  int most_own = 0;  // the communicator is unshared if fewer unshared ones than this exist
   bool ready = true;  // if false on any rank, no communicator is made
   // True if an unshared internal communicator is required even beyond kMostOwn, as long as the MPI
   // library can make one. It must be equal on all ranks.
@@ -56,7 +56,8 @@ void make_common();
 MPI_Comm common();
 
 struct WhyNone {
-  // True if other communicators of the application use all unshared ones that the limit allows.
+  // True if no unshared internal communicator is left within the limit, because other communicators
+  // of the application use them.
   bool others_have_all = false;
   int not_ready = -1;  // the lowest rank with Wish::ready == false; -1 if none
 };

@@ -349,7 +349,9 @@ void Summary::passed_on(CallId id, Reason reason) {
 }
 
 void Summary::planned(PlanRecord record) {
-  constexpr std::size_t kMostPlans = 1000;  // a program with more initialisations repeats them
+  // The limit for the number of records. A program with more initialisations makes the same ones
+  // again and again.
+  constexpr std::size_t kMostPlans = 1000;
   if (!wanted_) return;
   const std::lock_guard lock(plans_mutex_);
   if (plans_.size() < kMostPlans) plans_.push_back(std::move(record));

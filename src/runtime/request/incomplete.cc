@@ -59,7 +59,7 @@ void bring_forward(Runtime& runtime, const Operations& operations) {
       since_ns = now_ns();
     }
     if (now_ns() - since_ns > kPatience_ns) return;
-    // leaves the core to worker threads
+    // leaves the core to worker threads meanwhile
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
 }

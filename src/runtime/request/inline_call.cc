@@ -67,7 +67,9 @@ bool InlineCall::start(Runtime& runtime, CallId id, const Call& call, const Reci
   *request = carrier_->request;
   if (!may_stay()) [[unlikely]] {
     become_operation();
-    rests_ = 0;  // this call had to become an ordinary collective, but the next ones need not
+    // This call had to become an ordinary collective in its start, which says nothing about the
+    // next calls.
+    rests_ = 0;
   }
   return true;
 }

@@ -84,11 +84,11 @@ class InlineCall {
   bool any_ = false;
   int rests_ = 0;
   SharedMemoryCall::State state_{};
-  std::unique_ptr<Carrier> carrier_;  // nullptr before the first call
+  std::unique_ptr<Carrier> carrier_;  // the request of inline calls; nullptr before the first call
   CallId id_{};
   std::uint32_t number_ = 0;  // sequence number of the call on its communicator
   Communicator* communicator_ = nullptr;
-  // Kept after the call, since the next call most likely has the same schedule.
+  // The schedule is kept after the call, since the next call most likely has the same one.
   std::shared_ptr<const Schedule> schedule_;
   Kernel kernel_ = nullptr;
   std::atomic<int>* in_flight_ = nullptr;

@@ -18,14 +18,15 @@ namespace weft {
 class PersistentOperation final : public CollectiveOperation,
                                   public std::enable_shared_from_this<PersistentOperation> {
  public:
-  // Says whether only the calling thread advances the collective, in its start, test and wait
-  // calls. no: any thread that advances collectives may do so.
+  // Says which threads advance the collective. no: any thread that advances collectives may do so.
   enum class Stays : std::uint8_t {
     no,
-    // The calling thread alone advances it at first. But other ranks may later wait for this rank,
-    // so any thread that advances collectives can take it over.
+    // At first only the calling thread advances the collective, in its start, test and wait calls.
+    // But other ranks may later wait for this rank, so any thread that advances collectives can
+    // take it over.
     until_needed,
-    // No other thread ever advances it, and no list contains it.
+    // Only the calling thread advances the collective, in its start, test and wait calls, and no
+    // list contains it.
     yes
   };
 
@@ -130,11 +131,15 @@ class PersistentOperation final : public CollectiveOperation,
 [[gnu::always_inline]] inline bool PersistentOperation::restart(Runtime& runtime) {
   if (active()) [[unlikely]] {
     if (!done() || runtime.completions_are_ours()) return false;
-    deactivate();  // another PMPI tool has completed the request without Weft's knowledge
+    // The request is still active, but its collective is complete: another PMPI tool has completed
+    // the request without Weft's knowledge.
+    deactivate();
   }
   if (error_code() != MPI_SUCCESS) return false;
   if (started_before_) {
-    if (!is_inline()) wait_done();  // waits for a thread that is just completing it
+    // The MPI library may have reported the completion a moment before the thread that advances the
+    // collective is done with it.
+    if (!is_inline()) wait_done();
     rewind();
     alone_.rewind();
   }

@@ -167,7 +167,7 @@ void Requests::add(std::shared_ptr<CollectiveOperation> operation) {
 }
 
 void Requests::remove(MPI_Request request) {
-  // declared first, so that it is destroyed after the lock is released
+  // Declared before the lock, so that it is destroyed after the lock has been released.
   std::shared_ptr<CollectiveOperation> removed;
   const std::lock_guard lock(mutex_);
   const auto it = operations_.find(request);

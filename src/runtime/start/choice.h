@@ -13,12 +13,11 @@ namespace weft {
 struct ChoiceResult {
   std::optional<Reason> declined{};
   Choice choice{};
-  // False if engine auto has learnt the choice. If true, the rule still decides, for calls on a
-  // single node, about the engine and about leaving the call to the MPI library.
+  // If true, for calls on a single node the fixed rule still decides about the engine, and whether
+  // the MPI library carries the call out. False if the choice comes from measurements.
   bool by_rule = true;
-  CallClass* call_class =
-      // Set if engine auto learns about such calls. The choice then differs from call to call.
-      nullptr;
+  // Set if engine auto learns about such calls. The choice then differs from call to call.
+  CallClass* call_class = nullptr;
 };
 
 // Chooses engine and algorithm by facts that are equal on all ranks.

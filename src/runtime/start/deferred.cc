@@ -25,7 +25,8 @@
 namespace weft {
 namespace {
 
-// The deferred collectives of a communicator, in order.
+// The deferred collectives of a communicator (started by the application, but not yet by Weft), in
+// order.
 using DeferredCalls = CallsInOrder<std::shared_ptr<DeferredCall>>;
 
 // A deferred collective with a request of Weft. Whoever advances it first starts the collectives

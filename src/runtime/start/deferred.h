@@ -15,15 +15,15 @@ class PersistentOperation;
 class DeferredCall {
  public:
   virtual ~DeferredCall() = default;
-  // Tries to start the collective. Returns false if that must be tried again later.
+  // Tries to start the deferred collective. Returns false if that must be tried again later.
   virtual bool try_to_start() = 0;
 };
 
-// Defers the collective, and makes its request. Returns an MPI error code.
+// Defers the start of the collective, and makes its request. Returns an MPI error code.
 int defer(Runtime& runtime, CallId id, const Call& call, Communicator& communicator,
           const Answer& answer, MPI_Request* request);
-// Defers the collective if others on its communicator are deferred, and returns an MPI error code.
-// Otherwise does nothing and returns nullopt.
+// Defers the start of the collective if others on its communicator are deferred, and returns an MPI
+// error code. Otherwise does nothing and returns nullopt.
 std::optional<int> defer_behind_others(Runtime& runtime, CallId id, const Call& call,
                                        const Answer& answer, MPI_Request* request);
 // Defers an MPI_Comm_idup or MPI_Comm_idup_with_info if collectives on `comm` are deferred, and

@@ -40,7 +40,8 @@ std::optional<Reason> declined_at_once(const Runtime& runtime, const Communicato
 // Returns whether engine auto may learn about blocking calls of this kind on this communicator. It
 // may if they are not carried out in the node's shared memory, or if no rank knows their size.
 bool learns_blocking(const Runtime& runtime, const Communicator& communicator, Kind kind);
-// Returns whether Weft carries out such a call only if the node's shared memory suffices for it.
+// Returns whether Weft carries out calls of this kind on this communicator only if the node's
+// shared memory suffices for them.
 bool in_memory_only(const Runtime& runtime, const Communicator& communicator, Use use, Kind kind);
 // Returns why Weft declines a call for which shared memory does not suffice: a thread would have to
 // call MPI, or the call is blocking.

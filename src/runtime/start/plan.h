@@ -1,4 +1,4 @@
-// Plan is the decision how a call is carried out.
+// Plan says how a collective call is carried out.
 #pragma once
 
 #include <atomic>
@@ -48,7 +48,8 @@ struct DirectPlan {
   explicit operator bool() const { return schedule != nullptr; }
 };
 
-// The decision about a call.
+// Says how a collective call is carried out: by the MPI library, or by Weft with this engine,
+// schedule and memory.
 struct Plan : Recipe {
   // Why the MPI library carries the call out; nullopt if Weft does.
   std::optional<Reason> declined;
@@ -103,8 +104,8 @@ class Variants {
   std::vector<std::atomic<const Plan*>> plans_;
 };
 
-// Returns why the MPI library carries out the current call of a class. declined: the reason in the
-// plan of its variant, which is less exact.
+// Returns why the MPI library carries out the current call of a call class. declined: the less
+// exact reason in the plan of the variant that the call takes.
 inline Reason exact_reason(Reason declined, const CallClass& call_class) {
   if (declined != Reason::learnt) return declined;
   const Learner& learner = call_class.learner;
@@ -116,7 +117,7 @@ inline Reason exact_reason(Reason declined, const CallClass& call_class) {
 // with the same arguments, or to all. It applies until the epoch ends.
 enum class CacheScope : std::uint8_t { none, same_arguments, all };
 
-// The answer to a call: its plan, and to which later calls the plan applies.
+// The answer to a collective call: its plan, and to which later calls the plan applies.
 struct Answer {
   // Valid until this thread's next call; nullptr if the MPI library carries the call out.
   const Plan* plan = nullptr;

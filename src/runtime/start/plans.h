@@ -9,9 +9,9 @@
 
 namespace weft {
 
-// Returns the plan for a call, or the reason for which the MPI library carries it out. If the call
-// is blocking or initialises a persistent collective, no collective on its communicator may be
-// deferred.
+// Returns the plan for a collective call, or the reason for which the MPI library carries it out.
+// If the call is blocking or initialises a persistent collective, no collective on its communicator
+// may be deferred.
 Answer plan_for(Runtime& runtime, const Call& call, Use use);
 // Returns the answer to a blocking collective while Weft carries out none, without looking at its
 // arguments. If there is a summary, each such call is counted. If not, later calls of this kind go
@@ -19,7 +19,7 @@ Answer plan_for(Runtime& runtime, const Call& call, Use use);
 Answer leave_blocking(const Runtime& runtime, Kind kind);
 
 // Return the plan for a call that takes the variant with this index, after making it if necessary.
-// first: the plan that all calls of the class share.
+// first: the plan that all calls of the same call class share.
 const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, int variant);
 inline const Plan& plan_of(Runtime& runtime, const Call& call, const Plan& first, int variant) {
   const Plan* const made = first.variants->plan(variant);

@@ -33,7 +33,7 @@ class RecentPlanCache {
   friend struct AtThreadEnd;
 
   struct Entry {
-    std::uint64_t epoch = 0;  // 0 for an unused entry
+    std::uint64_t epoch = 0;  // epoch in which the plan was made; 0 for an unused entry
     Use use{};
     std::uint32_t buffers = 0;
     int sends = 0, recvs = 0;  // lengths of the call's arrays
@@ -47,7 +47,7 @@ class RecentPlanCache {
     bool keep_arrays();  // copies the call's arrays; returns false if they are too long
     std::size_t bytes() const;
   };
-  // The entries that may contain a given call.
+  // The entries of the cache that may contain the plan of a given call.
   struct Set {
     std::array<Entry, 4> entries{};
     unsigned next = 0;
@@ -79,7 +79,8 @@ class RecentPlanCache {
       __attribute__((tls_model("initial-exec")));
 
   std::array<Set, 16> sets_{};
-  Entry* found_last_ = sets_[0].entries.data();  // most likely also the next call's entry
+  // the entry found last, which is most likely also the next call's
+  Entry* found_last_ = sets_[0].entries.data();
   Plan unremembered_;
 };
 

@@ -51,7 +51,7 @@ namespace {
   return start_operation(runtime, id, call, plan, in_flight, request);
 }
 
-// Starts a collective about which engine auto must record something.
+// Starts a collective about which engine auto learns and must record something.
 [[gnu::noinline]] Started start_of_call_class(Runtime& runtime, CallId id, const Call& call,
                                               const Answer& answer, MPI_Request* request) {
   const Plan& plan = *answer.plan;
@@ -63,7 +63,8 @@ namespace {
     return taken(start_by(runtime, id, call, chosen, &call_class.in_flight, request), answer);
   Started left = declined(*chosen.declined, answer);
   if (call_class.learner.is_watching()) {
-    plan.communicator->retain_for_request();  // the tracked request may outlive the communicator
+    // needed because the request may exist longer than the application's communicator
+    plan.communicator->retain_for_request();
     left.call_class = &call_class;
   }
   return left;

@@ -5,8 +5,8 @@
 
 namespace weft {
 
-// The answer to the call, which the thread may cache, and the result of the call if Weft has
-// carried it out or started it.
+// The result of offering a collective call to Weft: the answer, which the thread may cache, and the
+// return code if Weft has carried out or started the call.
 struct Started : Answer {
   // True if Weft has taken the call, and the application has its request, if any. False if nothing
   // was sent, so that the MPI library must carry the call out.

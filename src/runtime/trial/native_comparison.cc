@@ -56,7 +56,7 @@ class NativeComparison {
     // The maximum is what rank 0 knows, since all other ranks give the least value.
     const auto told = internal_collective_.greatest({static_cast<std::int64_t>(known), was_won});
     began_ns_ = now_ns();
-    // false if ranks have made different calls, which Weft's schedule will detect
+    // false if ranks have made different calls, which Weft's collective will report as an error
     if (!told) return true;
     known_ = static_cast<Known>((*told)[0]);
     won_ = (*told)[1] != 0;
@@ -160,7 +160,7 @@ class NativeComparison {
       if (earlier_) earlier_->keep_checked(wins);
       return wins;
     }
-    // Weft must be faster by a tenth.
+    // Weft's collective counts as faster only if it takes at least a tenth less time.
     const bool wins = weft.least_ns * 10 <= library.least_ns * 9;
     if (earlier_) earlier_->keep(schedule_, wins, library.least_ns, weft.least_ns);
     return wins;

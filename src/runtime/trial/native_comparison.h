@@ -19,9 +19,10 @@ enum class LibraryForm : std::uint8_t { blocking, nonblocking };
 bool is_won(Runtime& runtime, InternalCollective& internal_collective, const Call& call,
             const Schedule& schedule, Kernel kernel, LibraryForm form);
 
-// Returns whether the ranks may measure both. Four conditions must hold: all ranks know the size of
-// the call, the user has not chosen an algorithm, the MPI library's blocking call may be made, and
-// no variant without a copy is expected. The result is equal on all ranks.
+// Returns whether the ranks may measure Weft's collective against the MPI library's. Four
+// conditions must hold: all ranks know the size of the call, the user has not chosen an algorithm,
+// the MPI library's blocking call may be made, and no variant without a copy is expected. The
+// result is equal on all ranks.
 bool may_be_compared(const Runtime& runtime, const Communicator& communicator, const Shape& shape,
                      Kernel kernel, bool tries_direct);
 

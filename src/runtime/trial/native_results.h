@@ -41,7 +41,7 @@ struct NativeQuestion {
 // and by the initialisation of persistent collectives.
 class AgreedNativeResults {
  public:
-  // Returns whether Weft was faster; nullopt if the ranks have not compared.
+  // Returns whether Weft was faster than the MPI library; nullopt if the ranks have not compared.
   std::optional<bool> find(const NativeQuestion& question) const;
   void add(const NativeQuestion& question, bool is_won) { all_.emplace_back(question, is_won); }
 
@@ -55,7 +55,7 @@ class KnownNativeResult {
   KnownNativeResult(Runtime& runtime, const NativeQuestion& question);
 
   bool exists() const { return plan_.has_value(); }
-  bool is_won() const;  // returns whether Weft was faster
+  bool is_won() const;  // returns whether Weft was faster than the MPI library
   // Returns whether later runs must measure again. The result is valid for this run.
   bool is_in_doubt() const { return exists() && plan_->doubts > 0; }
   bool is_checked() const;  // returns whether this run has checked the result of an earlier one

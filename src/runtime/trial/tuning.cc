@@ -87,7 +87,7 @@ class Tuner {
     return words;
   }
 
-  // Returns a hash of the arguments that must be equal on all ranks.
+  // Returns a hash of those arguments of the call that must be equal on all ranks.
   std::int64_t call_number() const {
     const std::size_t operation = std::hash<std::string>{}(record_.operation);
     const auto words = {static_cast<std::size_t>(shape_.kind),
@@ -135,8 +135,8 @@ class Tuner {
             tuning.chunk_bytes, tuning.radix, tuning.radix_across};
   }
 
-  // Waits for all ranks, and tells them what rank 0 knows. Returns whether candidates must be
-  // measured.
+  // Waits for all ranks, and tells them what rank 0 knows from earlier runs. Returns whether
+  // candidates must be measured.
   bool meet() {
     const auto facts = greatest(what_is_known());
     began_ns_ = now_ns();
@@ -284,8 +284,8 @@ std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, const Call& cal
   if (chosen != before)
     schedule = std::make_shared<const Schedule>(build_in_batches(
         *chosen.algorithm, by_rule->shape, runtime.config.iterations_at_a_time, chosen.tuning));
-  // This is checked even for a schedule from the file of plans, because the application's blocking
-  // calls rely on it.
+  // This condition is checked even for a schedule from the file of plans, because the application's
+  // blocking calls rely on it.
   if (at_once && !needs_no_later_help(*schedule, false)) schedule = by_rule;
   record.spent_ns = now_ns() - began;
   runtime.summary.planned(std::move(record));
