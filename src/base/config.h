@@ -50,7 +50,7 @@ struct PlacementPolicy {
   bool operator==(const PlacementPolicy&) const = default;
 };
 Result<PlacementPolicy> parse_placement(std::string_view text);
-// Returns the placement in the syntax that parse_placement() reads.
+// Returns the placement as text that parse_placement() reads, such as "pack:2".
 std::string placement_words(const PlacementPolicy& policy);
 
 // Says what a progress thread does after a poll that found nothing. yield: it calls sched_yield().

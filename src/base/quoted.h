@@ -11,7 +11,7 @@ namespace weft {
 // is truncated and ends with "...".
 std::string printable(std::string_view text);
 
-// Returns printable(text) in single quotes.
+// Returns the text in single quotes, with unprintable characters replaced as in printable().
 std::string in_quotes(std::string_view text);
 
 }  // namespace weft

@@ -111,9 +111,10 @@ int Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
 
 namespace {
 
-// Returns the runtime if this MPI_Comm_idup may be deferred; otherwise nullptr. In Open MPI the
-// Fortran binding calls PMPI_Comm_idup and reads the new handle at once from a temporary variable,
-// so that the call cannot be deferred. In this case all deferred calls on `comm` are started first.
+// Returns the runtime if this MPI_Comm_idup may be deferred (started later, behind collectives that
+// cannot start yet); otherwise nullptr. In Open MPI the Fortran binding calls PMPI_Comm_idup and
+// reads the new handle at once from a temporary variable, so that the call cannot be deferred. In
+// this case all deferred calls on `comm` are started first.
 Runtime* defers_duplications(MPI_Comm comm, const MPI_Comm* newcomm, const MPI_Request* request) {
   Runtime* runtime = newcomm && request ? Runtime::active() : nullptr;
 #if defined(WEFT_FAMILY_OPENMPI)

@@ -138,8 +138,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::atomic<bool> is_retained_{false}, usable_{true};
   bool wants_worker_ = false;
   InternalCommunicator internal_;
-  NodeSharedMemory* node_shared_memory_ =
-      nullptr;  // owner of `memory`, which later communicators of the same ranks reuse
+  // The owner of `memory`, which later communicators of the same ranks reuse.
+  NodeSharedMemory* node_shared_memory_ = nullptr;
   std::mutex mutex_;  // guards schedules_
   ScheduleCache schedules_;
 };

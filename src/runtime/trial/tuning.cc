@@ -106,10 +106,9 @@ class Tuner {
   // Returns the maximum of each word over all ranks; nullopt if ranks have made different calls.
   std::optional<Facts> greatest(const Facts& own) {
     const std::int64_t number = call_number();
-    InternalCollective::Words words{number,
-                                    // All numbers are equal exactly if the maxima of the number and
-                                    // of its bitwise complement are complements of each other.
-                                    ~number};
+    // All ranks' numbers are equal exactly if the maxima of the number and of its bitwise complement
+    // are complements of each other.
+    InternalCollective::Words words{number, ~number};
     std::copy(own.begin(), own.end(), words.begin() + 2);
     const auto all = internal_collective_.greatest(words);
     if (!all || (*all)[0] != number || (*all)[1] != ~number) return std::nullopt;
