@@ -58,8 +58,8 @@ struct Entry {
   // Indexed by the rank in the communicator. If the communicator has more than kPeers ranks, only
   // the first element is used.
   Made made[kPeers];
-  // pairs[i][j] is the number of bytes from rank i to rank j plus 1; 0 if neither of them has
-  // stored it.
+  // The element pairs[i][j] is the number of bytes from rank i to rank j plus 1; 0 if neither of
+  // them has stored it.
   std::uint64_t pairs[kPeers][kPeers];
 };
 

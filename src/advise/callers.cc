@@ -31,7 +31,7 @@ struct Known {
   bool last;  // true if the function is the outermost one on the stack
 };
 constexpr std::uint16_t kSure = 3, kVaries = UINT16_MAX;
-// the largest plausible size of a stack frame, in bytes
+// The largest plausible size of a stack frame, in bytes.
 constexpr std::uintptr_t kLargest = 1 << 20;
 // The number of entries of the cache. Each thread has a cache of its own, so that no lock is
 // needed.
@@ -311,7 +311,7 @@ void add_python_frames(const Python& p, Caller& caller, bool all) {
 Caller python_caller(std::uintptr_t address, bool all) {
   Caller caller{.address = address, .binding = Binding::python};
   const Python& p = python();
-  // mpi4py may finalise MPI after the Python interpreter has ended
+  // This happens because mpi4py may finalise MPI after the Python interpreter has ended.
   if (!p.ready || !p.IsInitialized()) return caller;
   if (!written) written = static_cast<Written*>(std::calloc(kWritten, sizeof(Written)));
   if (!written) return caller;

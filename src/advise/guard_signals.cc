@@ -113,7 +113,7 @@ void pass_on(int signal, siginfo_t* info) {
 
 void on_fault(int signal, siginfo_t* info, void* context) {
   const Handler handler;
-  // sent by kill() or a similar call, not by a fault
+  // With such a code the signal was sent by kill() or a similar call; no instruction has faulted.
   if (info->si_code <= 0) return pass_on(signal, info);
   const Locked locked;
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
@@ -189,7 +189,7 @@ class Comparison final : public MemoryVisitor {
     for (Guard& guard : guards) {
       if (!meets(guard)) continue;
       const Locked locked;
-      // another thread may have stopped watching it before the lock was taken
+      // Another thread may have stopped watching it before the lock was taken.
       if (!meets(guard)) continue;
       const bool inside = begin < guard.end && guard.begin < end;
       if (inside && !guard.sent)

@@ -25,7 +25,7 @@ inline constexpr int kGuards = 8;
 // After this number of accesses to other memory on a watched buffer's first or last page, these
 // pages are no longer watched.
 inline constexpr int kNeighbours = 16;
-// the largest number of bytes that one instruction may access
+// The largest number of bytes that one instruction may access.
 inline constexpr std::size_t kAccess = 64;
 inline constexpr std::int64_t kLongest = INT64_C(10'000'000'000);
 inline constexpr std::int64_t kInCall = INT64_MAX;

@@ -22,7 +22,7 @@ inline constexpr int kMessageWaits = 128;
 inline constexpr int kModules = 64;
 inline constexpr int kPath = 256;
 inline constexpr int kWhere = 512;
-// number of functions on the call path that are kept for each site
+// Number of functions on the call path that are kept for each site.
 inline constexpr int kOuters = 6;
 // The number of measured intervals that are kept before each call site, and after it. They are
 // chosen at random.
@@ -81,9 +81,9 @@ inline constexpr std::int64_t kNoEnd = -1;
 
 // An instruction that was the first to access a receive buffer, or the last to write a send buffer.
 struct Touch {
-  // address behind the instruction; 0: this and all following entries are unused
+  // Address behind the instruction; 0: this and all following entries are unused.
   std::uint64_t address;
-  // return address of the function if it keeps no stack frame; 0 if unknown
+  // Return address of the function if it keeps no stack frame; 0 if unknown.
   std::uint64_t returns_to;
   // The offset in the executable or library, as its symbol table counts; for functions of the C
   // library, the offset of their caller.
@@ -118,7 +118,7 @@ struct OuterPlace {
 // size class. A persistent collective belongs to the place of its initialisation, and each start
 // counts as a call.
 struct Site {
-  // return address of the call; 0: this and all following entries are unused
+  // Return address of the call; 0: this and all following entries are unused.
   std::uint64_t address;
   std::uint64_t offset;  // offset in the executable or library, as its symbol table counts
   std::uint32_t module;
@@ -128,7 +128,7 @@ struct Site {
   std::uint32_t comm_kind;  // 0: MPI_COMM_WORLD, 1: MPI_COMM_SELF, 2: another
   std::uint32_t size_class;  // 0: no bytes; k: from 2^(k-1) to below 2^k bytes
   std::uint32_t binding;  // value of Binding: the language binding through which the call is made
-  // file, line and function if an interpreter makes the call; "" for compiled code
+  // File, line and function if an interpreter makes the call; "" for compiled code.
   char where[kWhere];
   OuterPlace outer[kOuters];  // the functions that called it, innermost first (callers.h)
   std::uint64_t own;  // 1 if the program itself makes the call, not a library
@@ -142,8 +142,8 @@ struct Site {
   // the completing calls. tests: the number of unsuccessful tests.
   std::uint64_t completed;
   std::uint64_t between_ns;
-  // time inside the completing calls; if a call completes several requests, each gets an equal
-  // share
+  // Time inside the completing calls; if a call completes several requests, each gets an equal
+  // share.
   std::uint64_t waited_ns;
   std::uint64_t tests;
   std::uint64_t repeated;  // number of calls with the same arguments as the call before
@@ -155,7 +155,7 @@ struct Site {
   // Upper bound of the latest measured time from the last write of the send buffer to a call; 0 if
   // there is none.
   std::int64_t quiet_ns;
-  // time from a call until its buffer was sent again by any call; 0 if never
+  // Time from a call until its buffer was sent again by any call; 0 if never.
   std::int64_t again_ns;
   Operator op;  // operator of the last call
 };
@@ -163,13 +163,13 @@ struct Site {
 // A place in the program where one MPI function completes messages (point-to-point) that were
 // started before.
 struct MessageWait {
-  // return address of the call; 0: this and all following entries are unused
+  // Return address of the call; 0: this and all following entries are unused.
   std::uint64_t address;
   std::uint64_t offset;  // offset in the executable or library
   std::uint32_t module;
   std::uint32_t call;  // value of CallId
   std::uint32_t binding;  // value of Binding
-  // file, line and function if an interpreter makes the call; "" for compiled code
+  // File, line and function if an interpreter makes the call; "" for compiled code.
   char where[kWhere];
   std::uint64_t waits;  // number of calls that completed at least one message
   std::uint64_t messages;
@@ -232,7 +232,7 @@ struct Header {
   std::int64_t ended_ns;
   std::int64_t in_mpi_ns;
   std::int64_t guarding_ns;
-  // difference in ns to be added to this rank's times to get those of rank 0
+  // The difference in ns that must be added to this rank's times to get times of rank 0's clock.
   std::int64_t clock_ns;
   std::int64_t clock_error_ns;
   std::int64_t copy_bytes_per_ms;

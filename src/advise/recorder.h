@@ -18,7 +18,7 @@ inline constexpr std::uint64_t kWhichPlan = (1 << 20) - 1;
 
 // What the advisor knows about a communicator.
 struct Communicator {
-  // equal on all ranks of the communicator, and different for each communicator
+  // This number is equal on all ranks of the communicator, and different for each communicator.
   std::uint64_t identity = 0;
   std::uint64_t members = 0;  // hash of the group's members
   int rank = 0, size = 0, nodes = 0, kind = 0;

@@ -23,11 +23,11 @@ struct Pending {
   // messages that are already sent.
   std::uint32_t times = 1;
   std::uint64_t bytes = 0;  // size of the message
-  // time of the start; messages started in a row share that of the first
+  // Time of the start; messages started in a row share that of the first.
   std::int64_t began_ns = 0;
   std::uint32_t tests = 0;
   std::uint64_t order = 0;  // 1 plus the number of requests recorded before
-  // the receive buffer, if it is to be watched after the completion of a collective
+  // The receive buffer, if it is to be watched after the completion of a collective.
   Sample sample{};
 };
 
@@ -40,7 +40,7 @@ struct Planned {
   std::uint64_t bytes = 0;
   std::uint64_t arguments = 0;
   int root = 0;
-  // true for a partitioned message, whose partitions are passed to MPI one by one
+  // True for a partitioned message, whose partitions are passed to MPI one by one.
   bool in_parts = false;
   // Buffers that MPI uses from a start on. sent: bytes that the program wrote for this call. read:
   // all bytes that MPI reads.
@@ -63,7 +63,8 @@ std::uint64_t requests_noted();
 void note_request(MPI_Request request, Site* site, std::int64_t began_ns, const Sample& sample);
 // Records the request of a message. called: the return address of the MPI call that started it.
 void note_message(MPI_Request request, std::uint64_t bytes, const void* called);
-Pending* find_request(std::uint64_t request);  // returns nullptr if it is not in the table
+// Returns the entry of a request; nullptr if the table does not contain it.
+Pending* find_request(std::uint64_t request);
 void drop_request(Pending& pending);
 void note_planned(MPI_Request request, const Planned& planned);
 Planned* find_planned(MPI_Request request);  // returns nullptr if the request is not persistent

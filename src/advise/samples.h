@@ -14,7 +14,7 @@ namespace weft::advise {
 struct Sample {
   Bytes result;
   bool gaps = false;  // true if other operations may use memory in gaps of the buffer
-  // number of the call at its call site; 0 if the buffer is not to be watched
+  // Number of the call at its call site; 0 if the buffer is not to be watched.
   std::uint64_t call = 0;
 };
 

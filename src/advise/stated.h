@@ -11,7 +11,7 @@ namespace weft::advise {
 
 // The largest number of ranks for which bytes are compared between each pair of ranks.
 inline constexpr int kPeers = 16;
-// means that the number of bytes is unknown or does not matter
+// Stands for a number of bytes that is unknown or does not matter.
 inline constexpr std::uint64_t kNoBytes = UINT64_MAX;
 
 struct Stated {

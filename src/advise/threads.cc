@@ -44,7 +44,8 @@ void find_stack(Thread& thread) {
   thread.control = control_block();
 }
 
-// in bytes; large enough for handlers of the application, too
+// The size of the alternate signal stack in bytes. It is large enough for handlers of the
+// application, too.
 constexpr std::size_t kSpareStack = 1 << 20;
 
 void set_signal_stack(const stack_t& stack) {

@@ -99,7 +99,7 @@ class Visit {
     bool all = false;  // whether all requests are complete whenever any() returns true
     const int* flag = nullptr;  // output argument `flag`; nullptr if the call has none
     const int* count = nullptr;  // number of `indices`; nullptr if there is one
-    // output argument with the completed requests; nullptr if the call has none
+    // Output argument with the completed requests; nullptr if the call has none.
     const int* indices = nullptr;
 
     bool any() const { return (!flag || *flag != 0) && (!count || *count > 0); }
@@ -162,7 +162,7 @@ class Visit {
   void note_messages(Completed& completed);
   void watch_results(const Results& results);
   bool counted_ = false;
-  // true if `weft check` sees this call as the one that the rank is in (waits.h)
+  // True if `weft check` sees this call as the one that the rank is in (waits.h).
   bool waits_ = false;
   bool notes_ = false;  // true if the requests that this call completes are recorded
   static constexpr int kFew = 128;

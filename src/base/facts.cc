@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-// The value that is printed for a rank whose version of Weft does not have the fact.
+// Printed as the value of an option for a rank whose version of Weft does not have the option.
 constexpr std::string_view kNothing = "not known";
 
 std::string_view take_until(std::string_view& text, char end) {

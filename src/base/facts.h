@@ -29,7 +29,8 @@ std::string text_of(const Facts& facts);
 Facts facts_of(std::string_view text);
 
 // Describes how the facts differ between ranks, for instance "--engine is thread on rank 0 and tcc
-// on ranks 1 to 3". Returns "" if they agree. of_ranks: the facts of each rank, indexed by rank.
+// on ranks 1 to 3". Returns "" if they agree. of_ranks: the facts (options on which ranks must
+// agree) of each rank.
 std::string differences(const std::vector<Facts>& of_ranks);
 
 }  // namespace weft

@@ -20,8 +20,8 @@ namespace {
 
 constinit thread_local Cleanup* last_cleanup __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// The newest clean-up of the MPI calls that surround the innermost OutsideCalls object; nullptr if
-// there is none.
+// The newest clean-up action that must be kept while Weft runs application code inside an MPI call
+// (class OutsideCalls): it belongs to the surrounding MPI calls. nullptr if there is none.
 constinit thread_local const Cleanup* floor_of_cleanups __attribute__((tls_model("initial-exec"))) =
     nullptr;
 

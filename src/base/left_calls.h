@@ -66,10 +66,10 @@ class Cleanup {
   Cleanup(const Cleanup&) = delete;
   Cleanup& operator=(const Cleanup&) = delete;
 
-  // begin() registers this object as a clean-up of the calling thread, which runs if the call never
-  // returns. end() unregisters it. Clean-ups of a thread must end in the reverse order of their
-  // beginning. end() first runs clean-ups that began later and have not ended, because their calls
-  // never returned.
+  // begin() registers this object as a clean-up of the calling thread, which runs if the current
+  // MPI call never returns. end() unregisters it. Clean-ups of a thread must end in the reverse
+  // order of their beginning. end() first runs clean-ups that began later and have not ended,
+  // because their calls never returned.
   void begin();
   void end();
 
@@ -78,13 +78,15 @@ class Cleanup {
 
  private:
   friend void run_cleanups(const Cleanup* until);
-  // Undoes the action. It is called after this clean-up has been removed from the thread's list.
+  // Does the clean-up. It is called after this object has been removed from the thread's list of
+  // clean-ups.
   virtual void clean_up() = 0;
 
   Cleanup* before_ = nullptr;
 };
 
-// Runs the clean-ups that this thread registered after `until`; all of them if `until` is nullptr.
+// Runs the clean-ups of MPI calls that never returned: those that this thread registered after
+// `until`; all of them if `until` is nullptr.
 void run_cleanups(const Cleanup* until);
 
 // LongjmpSafe holds an optional object whose destructor runs even if the call that holds it never

@@ -13,8 +13,8 @@ template <class Number>
 class Repeated {
  public:
   Repeated() = default;
-  // Stores the numbers. all: the number of each rank. after: the periods to try, as numbers of
-  // ranks.
+  // Stores one period of the numbers if they repeat. all: the number of each rank. after: the
+  // periods to try, each as a number of ranks.
   Repeated(std::vector<Number> all, std::initializer_list<std::size_t> after)
       : one_(std::move(all)) {
     for (const std::size_t length : after) {

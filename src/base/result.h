@@ -12,7 +12,7 @@ namespace weft {
 
 struct Error {
   std::string message;
-  int mpi_code = 0;  // the MPI library's error code; 0 if the error is Weft's own
+  int mpi_code = 0;  // error code of the MPI library; 0 if the error is Weft's own
 };
 
 template <class T>

@@ -8,10 +8,11 @@
 
 namespace weft {
 
-// These are the bits of ThisThread::is.
-// the thread is inside a wrapper of an MPI call, or is Weft's own
+// This bit of ThisThread::is says that the thread is inside a wrapper of an MPI call, or is Weft's
+// own.
 inline constexpr std::uint8_t kInside = 1;
-inline constexpr std::uint8_t kProfiling = 2;  // the application called by the name PMPI_X
+// This bit of ThisThread::is says that the application called PMPI_X rather than MPI_X.
+inline constexpr std::uint8_t kProfiling = 2;
 
 // Tells whether this thread's outermost MPI call was left without returning, for instance by
 // longjmp() (base/left_calls.h).

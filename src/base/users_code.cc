@@ -77,7 +77,7 @@ void Exception::throw_on() {
   const auto raise = function_of<_Unwind_Reason_Code(_Unwind_Exception*)>(programs_unwinder.load(),
                                                                           "_Unwind_RaiseException");
   if (raise) raise(std::exchange(raised_, nullptr));
-  // raise() returns only if nothing catches the exception.
+  // The call of raise() above returns only if nothing catches the exception.
   if (auto* const terminate = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "_ZSt9terminatev")))
     terminate();
   std::abort();

@@ -26,8 +26,8 @@
 namespace weft::interpose {
 namespace {
 
-// Describes a request of a completion call that belongs to an active collective of Weft. index: its
-// position in the call's array of requests.
+// Describes a request in a completion call (such as MPI_Waitall) that belongs to an active
+// collective of Weft. index: its position in the call's array of requests.
 struct Ours {
   std::shared_ptr<CollectiveOperation> operation;
   PersistentOperation* persistent;  // nullptr if the collective is not persistent
@@ -96,7 +96,7 @@ class Completion {
   int finish_array(int code, MPI_Status* statuses, const int* indices, int count);
 
  private:
-  // Copies the handles that the MPI library has changed from hidden_ to the application's array.
+  // Copies the handles that the MPI library has changed to the application's array.
   void bring_back();
   void completed_at(int index, MPI_Status* status, bool partly);
   void count_wait(std::int64_t ended_ns);
@@ -107,7 +107,8 @@ class Completion {
   const CallId id_;
   const std::span<MPI_Request> requests_;
   const std::vector<MPI_Request> before_;  // the handles at the beginning of the call
-  // the copy for the MPI library, with null for Weft's persistent requests
+  // The array of requests for the MPI library, with null requests in place of Weft's persistent
+  // ones.
   std::vector<MPI_Request> hidden_;
   std::vector<std::size_t> hidden_at_;  // the positions of Weft's persistent requests in the array
   std::vector<Ours> ours_;

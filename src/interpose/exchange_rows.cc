@@ -110,7 +110,8 @@ int initialise(Runtime& runtime, const void* from, const Side& sent, void* to, c
   const auto communicator = Communicators::own().find_or_make(comm);
   if (!communicator) return refused(comm, MPI_ERR_COMM);
   if (!communicator->has_tag_left()) return refused(comm, MPI_ERR_OTHER);
-  // This communicator has the given partners as its neighbours, whatever the topology of `comm` is.
+  // The object `partners` describes a communicator whose neighbours are the given partners,
+  // whatever the topology of `comm` is.
   Communicator partners(comm, InternalCommunicator{comm}, communicator->rank, communicator->size);
   partners.neighbors = Neighbors{received.partners, sent.partners};
   partners.nodes = communicator->nodes;

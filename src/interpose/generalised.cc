@@ -23,8 +23,8 @@ void copy_status(const MPI_Status& from, MPI_Status* to) {
 }
 
 // The following three functions are the callbacks that the MPI library gets for a generalised
-// request of the application. If no PutOff lives on this thread, they call the application's
-// callbacks at once.
+// request of the application. They call the application's callbacks at once if these are not being
+// deferred on this thread (class PutOff).
 
 int query(void* state, MPI_Status* status) {
   const auto& request = *static_cast<const GeneralisedRequest*>(state);

@@ -41,7 +41,7 @@ struct GeneralisedRequest {
 // call, and what the application's callbacks returned afterwards.
 struct Callbacks {
   GeneralisedRequest request;
-  // These say which callbacks the MPI library has asked for: query_fn, free_fn and cancel_fn.
+  // Whether the MPI library has asked for query_fn, free_fn and cancel_fn.
   bool queries = false, frees = false, cancels = false;
   int was_complete = 0;  // the argument `complete` for cancel_fn
   int query_code = MPI_SUCCESS, free_code = MPI_SUCCESS, cancel_code = MPI_SUCCESS;
@@ -61,8 +61,8 @@ class PutOff {
   PutOff(const PutOff&) = delete;
   PutOff& operator=(const PutOff&) = delete;
 
-  // Returns the record of this request's callbacks, after adding it if necessary; nullptr if no
-  // PutOff lives on this thread, so that callbacks must be called at once.
+  // Returns the record of this request's callbacks, after adding it if necessary. Returns nullptr
+  // if there is no object of this class on this thread, so that callbacks must be called at once.
   static Callbacks* of(const GeneralisedRequest& request);
 
   // The type of functions that make an MPI call of the same kind as the application's, on another

@@ -27,9 +27,9 @@ void tell(const ReportedError& error, int* code) {
   reinterpret_cast<Handler<Object>*>(error.handler)(&object, code);
 }
 
-// Returns whether an MPI library call on this thread will call the error handler after its return.
-// It also searches the stack for that call's frame, since the call may have been left by longjmp()
-// from a callback.
+// Returns whether this code runs inside an MPI call that will call the application's error handler
+// after its return. It also searches the stack for that call's frame, since the call may have been
+// left by longjmp() from a callback.
 bool is_before_library() {
   return late_handlers.call && late_handlers.error.call != late_handlers.call &&
          is_on_stack(late_handlers.call);
@@ -75,8 +75,8 @@ class LateFunctions {
   static inline constinit std::array<Handler<Object>*, kMost> handlers_{};
 };
 
-// Replaces the functions in the tables of MPI calls, so that from now on error handlers are called
-// after each call has returned. Has no effect after the first time.
+// Replaces the functions in the tables of MPI calls, so that from now on the application's error
+// handlers are called after each MPI call has returned. Has no effect after the first time.
 void stand_before_library() {
   [[maybe_unused]] static const bool once = [] {
     next_calls_before = next_calls;

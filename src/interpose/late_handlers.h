@@ -40,9 +40,9 @@ int tell_late(int code);
 extern NextCalls next_calls_before;
 extern LibraryCalls library_calls_before;
 
-// LateHandling surrounds a call of the MPI library, and calls the application's error handler at
-// its end(). It uses end() instead of a destructor, since a handler may leave by longjmp(). After
-// that, late_handlers.call refers to a stack frame that no longer exists.
+// LateHandling surrounds a call of the MPI library. Its function end() calls the application's
+// error handler if the call has reported an error. It is not a destructor, since a handler may
+// leave by longjmp(). After that, late_handlers.call refers to a stack frame that no longer exists.
 class LateHandling {
  public:
   [[gnu::always_inline]] LateHandling() : before_(late_handlers.call) {
@@ -59,8 +59,9 @@ class LateHandling {
   const void* const before_;
 };
 
-// LateCall<kCall> provides a function with the signature of an MPI call, which makes that call
-// inside a LateHandling. stand_before() puts this function into the tables of calls.
+// LateCall<kCall> provides a function with the signature of an MPI call. It makes that call, and
+// calls the application's error handler afterwards (LateHandling). stand_before() puts this
+// function into the tables of calls.
 template <auto kCall>
 struct LateCall;
 

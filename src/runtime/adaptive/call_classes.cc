@@ -102,10 +102,11 @@ int next_variant_in_call(Runtime& runtime, CallId id, Communicator& communicator
   }
 }
 
-// Each pair of kind and size class has a place of its own in the memory. Such calls have a
-// predefined operator or none, and all ranks know the size of non-blocking ones, so that kind and
-// size identify the class. Calls of unknown size use the two lowest places, one for blocking and
-// one for non-blocking calls; only barriers would need these places otherwise.
+// In this memory each pair of kind and size class has a place of its own, in which ranks compare
+// times. The calls concerned have a predefined operator or none, and all ranks know the size of
+// non-blocking ones, so that kind and size identify the class. Calls of unknown size use the two
+// lowest places, one for blocking and one for non-blocking calls; only barriers would need these
+// places otherwise.
 std::optional<SharedWords> CallClasses::memory_for(const CallClassKey& key,
                                                    SegmentAllocator& room) {
   constexpr std::int64_t kSizeClasses = 32;  // size classes up to 2 GiB
@@ -142,8 +143,9 @@ void CallClasses::forget_comparisons() {
 
 namespace {
 
-// Returns a record for each position in the cycle of the call class. A cycle is a sequence of calls
-// that the program repeats; each call in it has a variant of its own.
+// Returns what was learnt about a call class: one record for each position in its cycle. A cycle is
+// a sequence of calls of the class that the program repeats; each call in it may take a different
+// engine and algorithm.
 std::vector<CallClassRecord> records_of(const CallClass& call_class,
                                         const Communicator& communicator) {
   CallClassRecord record;
@@ -175,8 +177,8 @@ std::vector<CallClassRecord> CallClasses::records(const Communicator& communicat
   return records;
 }
 
-// Frees the classes that were dropped. Cached plans that refer to them become invalid with the new
-// epoch. A class with active calls is freed later, since these calls still refer to it.
+// Frees the call classes that were dropped. Cached plans that refer to them become invalid with the
+// new epoch. A class with active calls is freed later, since these calls still refer to it.
 void CallClasses::forgotten(Runtime& runtime, const Communicator& communicator) {
   begin_epoch();
   // Ends an inline call (one that its caller carries out alone), because in_flight does not count

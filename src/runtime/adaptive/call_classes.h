@@ -50,8 +50,8 @@ struct CallClass {
   CallsMade made;  // number of the application's calls so far
   // The number of calls that this rank has started and the application has not completed yet.
   std::atomic<int> in_flight{0};
-  // The first few return addresses of calls of this class in the application, for reports. They are
-  // recorded only while engine auto learns about the class.
+  // The first few places in the application (return addresses) that make calls of this class, for
+  // reports. They are recorded only while engine auto learns about the class.
   std::vector<std::uintptr_t> callers;
 
   // Records the place in the application that makes the current call. It must be called for each
@@ -66,23 +66,25 @@ struct CallClass {
 // are no longer called are dropped.
 class CallClasses {
  public:
-  // Returns the class with this key, after creating it by make() if it is new. If there is no space
-  // for a new class, returns a class about which nothing is learnt.
+  // Returns the call class with this key, after creating it by make() if it is new. If there is no
+  // space for a new class, returns a class about which nothing is learnt.
   template <class Make>  // `make()` returns a std::unique_ptr<CallClass>
   CallClass* find_or_make(const CallClassKey& key, Make make) {
     CallClass* call_class = in_use_.find_or_make(key, make);
     return call_class ? call_class : &without_room(key.blocking);
   }
-  // Counts a call of the class. Calls must be counted in the order in which the application makes
-  // them, even if they start later, because only this order is equal on all ranks.
+  // Counts a call that belongs to this class. Calls must be counted in the order in which the
+  // application makes them, even if they start later, because only this order is equal on all
+  // ranks.
   void count_call(Runtime& runtime, const Communicator& communicator, CallClass& call_class) {
     if (in_use_.count_call(call_class.made)) [[unlikely]]
       forgotten(runtime, communicator);
   }
 
-  // Returns the shared memory in which the ranks of a node compare the times of variants for this
-  // class. Such a class is never dropped. Returns nullopt on all ranks if there is no space in
-  // `room`. All ranks must call it in the same order.
+  // Returns the shared memory in which the ranks of a node compare the times of variants (engine
+  // and algorithm) for the call class with this key. A class with such memory is never dropped.
+  // Returns nullopt on all ranks if there is no space in `room`. All ranks must call it in the same
+  // order.
   std::optional<SharedWords> memory_for(const CallClassKey& key, SegmentAllocator& room);
 
   // Returns true if no call class had to be dropped so far to make space for another. If it returns
@@ -103,7 +105,7 @@ class CallClasses {
   void forgotten(Runtime& runtime, const Communicator& communicator);
 
   CallClassesInUse<CallClass> in_use_;
-  // shared memory in which ranks compare variants; nullptr until needed
+  // Shared memory in which ranks compare variants; nullptr until needed.
   std::shared_ptr<std::byte> memory_;
   bool has_no_memory_ = false;  // whether there was no space for memory_
   // Two classes, for non-blocking and for blocking calls, that take all calls for which there is no

@@ -1,5 +1,6 @@
-// Implements comparisons of variants as allreduces. They use messages even if the ranks share
-// memory, because collectives use the shared buffers in a fixed order.
+// Implements the comparisons of variants (engine and algorithm) between the ranks as allreduces.
+// They use messages even if the ranks share memory, because collectives use the shared buffers in a
+// fixed order.
 #include "runtime/adaptive/comparison.h"
 
 #include "coll/algorithm_names.h"

@@ -1,6 +1,6 @@
 // Comparison is an exchange in which all ranks of a communicator learn the maximum of each word
-// over all ranks. The words are times of the variants of a call class. The application continues
-// meanwhile.
+// over all ranks. The words are times of the variants (engine and algorithm) that calls of one
+// class may take. The application continues meanwhile.
 #pragma once
 
 #include <memory>

@@ -143,8 +143,8 @@ Learnt& Learnt::own() {
 std::string Learnt::words_of_call_class(const Communicator& communicator,
                                         const CallClassKey& key) const {
   std::string words = communicator_words(communicator, by_messages_);
-  // Some calls cannot take all variants: those of a program whose thread level Weft keeps, and
-  // those on a shared internal communicator. Their results get keys of their own.
+  // Results are stored separately for calls that cannot take all variants (engine and algorithm):
+  // those of a program whose thread level Weft keeps, and those on a shared internal communicator.
   if (in_memory_)
     words += ", level kept";
   else if (!communicator.has_own)

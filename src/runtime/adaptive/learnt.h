@@ -1,7 +1,7 @@
-// Learnt holds what earlier runs of this program have learnt about its call classes, and collects
-// what this run leaves to later ones. Both are stored in the file of plans (select/plan_cache.h).
-// Rank 0 reads the file in MPI_Init and sends its contents to the other ranks, so that all ranks
-// have the same.
+// Learnt holds what earlier runs of this program have learnt about the best variants (engine and
+// algorithm) for its collective calls, and collects what this run leaves to later ones. Both are
+// stored in the file of plans (select/plan_cache.h). Rank 0 reads the file in MPI_Init and sends
+// its contents to the other ranks, so that all ranks have the same.
 #pragma once
 
 #include <map>
@@ -28,14 +28,16 @@ class Learnt {
 
   // Reads the results of earlier runs; collective over all ranks.
   void read(Runtime& runtime);
-  // Returns the results of earlier runs for a call class; empty if there are none. There is one for
-  // each position in the cycle of calls that the program repeats. The result is equal on all ranks.
+  // Returns the results of earlier runs for a call class; empty if there are none. There is one
+  // result for each position in the sequence of such calls (cycle) that the program repeats. The
+  // result is equal on all ranks.
   std::vector<Learner::Known> find(const Communicator& communicator, const CallClassKey& key,
                                    const std::vector<Choice>& variants) const;
-  // Records the results for all call classes of a communicator. It must be called before Weft drops
-  // its data on the communicator.
+  // Records what this run has learnt about collectives on a communicator. It must be called before
+  // Weft drops its data on the communicator.
   void note(const Communicator& communicator);
-  // Records the results for one position in the cycle of a call class.
+  // Records what this run has learnt about one position in the sequence of calls (cycle) of a call
+  // class that the program repeats.
   void note(const Communicator& communicator, CallClassRecord record);
   // Returns the results as entries for the file of plans. A rank returns those of the communicators
   // in which it is rank 0. It is called in MPI_Finalize.
@@ -51,7 +53,8 @@ class Learnt {
   // True if the user has switched shared memory off, so that it is not known which ranks share a
   // node.
   bool by_messages_ = false;
-  // True if the application's thread level is unchanged; there are other variants in this case.
+  // True if Weft has left the application's thread level unchanged. In this case, results are
+  // stored separately, since other variants (engine and algorithm) can be chosen.
   bool in_memory_ = false;
   struct Known {
     std::string variant;

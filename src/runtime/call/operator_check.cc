@@ -17,7 +17,7 @@ namespace weft {
 // rank, it returns true: other ranks may have one, and would wait for this rank in Weft's
 // collective.
 bool library_accepts(const Call& call, bool blocking) {
-  // two threads must not call collectives on one communicator at the same time
+  // Two threads must not call collectives on one communicator at the same time.
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   const MPI_Comm self = self_communicator();

@@ -39,7 +39,7 @@ class Attributes {
     return found == all_.end() ? nullptr : static_cast<Kept*>(found->second.get());
   }
 
-  mutable std::mutex mutex_;  // guards the members below
+  mutable std::mutex mutex_;  // guards all_
   std::vector<std::pair<const void*, std::shared_ptr<void>>> all_;
 };
 

@@ -117,7 +117,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   }
 
   std::unique_ptr<Worker> worker;  // set for engine tcc, and after want_worker()
-  // the node of each rank; nullptr if no two ranks share a node
+  // The node of each rank; nullptr if no two ranks share a node.
   std::shared_ptr<const Nodes> nodes;
   // The NUMA domain of each rank, if all ranks are on a single node; nullptr if all are in one
   // domain.
@@ -144,9 +144,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   ScheduleCache schedules_;
 };
 
-// A communicator on which Weft may call whole collectives of the MPI library. This is the internal
-// communicator or, if other communicators share that one, a new communicator. The constructor and
-// the destructor are collective.
+// A communicator on which Weft may call collectives of the MPI library. This is the internal
+// communicator (the one that carries Weft's messages) or, if other communicators of the application
+// use it, too, a new communicator. The constructor and the destructor are collective.
 class OwnCommunicator {
  public:
   explicit OwnCommunicator(Communicator& of);
@@ -223,7 +223,7 @@ class Communicators {
     Communicator* communicator = nullptr;
   };
 
-  std::mutex mutex_;  // guards the members below
+  std::mutex mutex_;  // guards known_ and crowded_out_
   std::unordered_map<MPI_Comm, std::shared_ptr<Communicator>> known_;
   std::unordered_set<MPI_Comm> crowded_out_;
 };

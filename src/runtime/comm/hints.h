@@ -14,7 +14,7 @@ namespace weft {
 
 struct Hints {
   std::optional<Engine> engine;  // info key weft_engine
-  // info key weft_algorithm, by kind; empty if not set
+  // Info key weft_algorithm, by kind; empty if not set.
   std::array<std::string, kKinds> algorithm{};
   // Info key weft_placement: the placement of threads that serve only this communicator.
   std::optional<PlacementPolicy> placement;

@@ -168,9 +168,9 @@ enum Word : std::uint8_t {
 };
 using Words = std::array<std::int64_t, kWords>;
 
-// Exchanges the words between the ranks; collective. Also frees one unshared internal communicator
-// of the same ranks, if all have finished with it. Returns the maxima; nullopt if the exchange has
-// failed.
+// Exchanges the words of enum Word between the ranks; collective. Also frees one unshared internal
+// communicator of the same ranks, if all have finished with it. Returns the maxima; nullopt if the
+// exchange has failed.
 std::optional<Words> agree(MPI_Comm comm, const std::vector<int>& members, const Wish& wish,
                            bool busy) {
   int rank = 0, world_rank = 0;
@@ -219,7 +219,8 @@ std::optional<InternalCommunicator> take_tag_range(MPI_Comm user,
   if (the_common->comm == handles.comm_null || agreed[kBusy] != 0 ||
       the_common->tags.tag_ranges < 1)
     return std::nullopt;
-  // Processes of other jobs do not belong to the shared communicator.
+  // Processes of other jobs do not belong to Weft's shared internal communicator, so a communicator
+  // with such processes cannot get a range of tags on it.
   if (std::any_of(world_ranks.begin(), world_ranks.end(), [](int rank) { return rank < 0; }))
     return std::nullopt;
   auto tag_range = static_cast<int>(agreed[kFirstTagRange]);
@@ -325,7 +326,7 @@ void give_up(InternalCommunicator internal, bool at_once, bool usable) {
     const std::lock_guard lock(the_common->mutex);
     if (usable) the_common->tag_ranges.give_back(internal.tag_range);
   } else if (internal.number == 0) {
-    return;  // the shared communicator, which MPI_COMM_WORLD uses, is kept
+    return;  // the shared internal communicator, which MPI_COMM_WORLD uses, is kept
   } else if (at_once) {
     free_now(internal.comm);
   } else {

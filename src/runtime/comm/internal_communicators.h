@@ -29,8 +29,8 @@ struct InternalCommunicator {
   std::int64_t number = 0;
   // The members of an unshared communicator, as sorted ranks in MPI_COMM_WORLD.
   std::vector<int> members{};
-  int tag_range = -1;  // range of tags on the shared communicator; -1 if unshared
-  // Maps ranks to ranks of the shared communicator; nullptr if they are equal.
+  int tag_range = -1;  // range of tags on the shared internal communicator; -1 if unshared
+  // Maps ranks to ranks of the shared internal communicator; nullptr if they are equal.
   std::shared_ptr<const RankMap> ranks{};
 };
 
@@ -47,11 +47,12 @@ struct Wish {
   bool needed = false;
 };
 
-// Divides the tags of the shared communicator into ranges. It must be called before any internal
-// communicator is made. greatest_tag: the MPI library's MPI_TAG_UB.
+// Divides the tags of the shared internal communicator into ranges, one for each communicator that
+// uses it. It must be called before any internal communicator is made. greatest_tag: the MPI
+// library's MPI_TAG_UB.
 void begin_internal_communicators(int greatest_tag);
-// make_common() makes the shared communicator; collective over MPI_COMM_WORLD. common() returns it,
-// or the null handle if it could not be made.
+// make_common() makes the internal communicator that many communicators share; collective over
+// MPI_COMM_WORLD. common() returns it, or the null handle if it could not be made.
 void make_common();
 MPI_Comm common();
 

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-std::mutex mutex;  // guards the variables below
+std::mutex mutex;  // guards `made` and `communicator`
 bool made = false;
 MPI_Comm communicator;
 

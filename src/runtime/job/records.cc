@@ -70,8 +70,8 @@ std::string rounds_words(const Learner::Found& found, double times) {
   return text;
 }
 
-// Returns what the chosen variant has gained, for instance "23 % less time than native (in 5 of 5
-// rounds)". Returns "" if no variants were compared.
+// Returns how much time the learnt engine and algorithm save, for instance "23 % less time than
+// native (in 5 of 5 rounds)". Returns "" if nothing was compared.
 std::string gain_words(const CallClassRecord& record) {
   const Learner::Found& found = record.found;
   if (found.pairs == 0) return "";

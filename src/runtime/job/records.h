@@ -80,7 +80,7 @@ struct CallClassRecord {
 struct LearntReport {
   std::vector<CallClassRecord> call_classes;
   std::int64_t trials_cost_ns = 0;  // time that all trials on this rank have cost
-  std::int64_t won_ns = 0;  // time that the chosen variants have saved
+  std::int64_t won_ns = 0;  // time that the learnt choices have saved
   bool is_kept = false;  // whether the results were written to a file of plans for later runs
 };
 // text_of() returns one line for each call class; json_of() returns the members of a JSON array.

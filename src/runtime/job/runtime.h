@@ -83,16 +83,16 @@ class Runtime : public Observer {
     return core_subscription_ == CoreSubscription::cores_are_shared;
   }
   bool observing() const { return observing_; }
-  // Returns whether engine auto learns by trying variants (runtime/adaptive/call_classes.h). The
-  // result is equal on all ranks.
+  // Returns whether engine auto tries several engines and algorithms, and learns which is best
+  // (runtime/adaptive/call_classes.h). The result is equal on all ranks.
   bool learns() const { return learns_by_messages() || learns_in_memory(); }
-  // Returns whether ranks compare the times of variants by messages. Two conditions must hold.
-  // Weft's thread must be allowed to call MPI: otherwise a rank that waits inside the MPI library
-  // could not take part. Blocking collectives must be offered to Weft: otherwise they would
+  // Returns whether engine auto learns and the ranks compare times by messages. Two conditions must
+  // hold. Weft's thread must be allowed to call MPI: otherwise a rank that waits inside the MPI
+  // library could not take part. Blocking collectives must be offered to Weft: otherwise they would
   // overtake collectives whose start Weft has deferred.
   bool learns_by_messages() const;
-  // Returns whether ranks compare the times of variants in shared memory, for which Weft's thread
-  // makes no MPI calls.
+  // Returns whether engine auto learns and the ranks compare times in shared memory, for which
+  // Weft's thread makes no MPI calls.
   bool learns_in_memory() const;
   // Returns the tag of the collective with this number on an unshared internal communicator.
   int tag_for(std::uint32_t sequence) const { return static_cast<int>(sequence % tags_); }
@@ -157,7 +157,7 @@ class Runtime : public Observer {
   JobResources resources_;
   std::atomic<bool> only_callers_advance_{false};
   bool several_callers_ = false;
-  // whether the application may call MPI from several threads at a time
+  // Whether the application may call MPI from several threads at a time.
   bool several_threads_ = false;
   bool level_is_raised_ = false;
   bool may_have_threads_ = false;  // whether the MPI library provides MPI_THREAD_MULTIPLE

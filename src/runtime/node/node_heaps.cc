@@ -34,7 +34,7 @@ struct Node {
   // The ranks whose heaps this process can access, as sorted ranks in MPI_COMM_WORLD.
   std::vector<int> ranks;
   std::atomic<SharedHeap*> own{nullptr};
-  std::mutex making;  // guards the members below
+  std::mutex making;  // guards `names` and `is_refused`
   // The table with the names of the ranks' heaps; nullptr if heaps are not shared.
   std::shared_ptr<std::byte> names;
   bool is_refused = false;  // whether the system has refused to create this process's heap

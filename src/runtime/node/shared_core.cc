@@ -42,7 +42,7 @@ Baton baton_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_t
 namespace {
 
 constexpr std::uint64_t kTrial = 0x7765'6674'6465'736b;
-// the agent reads it, to find out whether it can access this process
+// The core agent reads this variable, to find out whether it can access this process.
 const std::uint64_t trial = kTrial;
 
 void fill(MailboxMemory& mailbox) {

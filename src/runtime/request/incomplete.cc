@@ -59,7 +59,7 @@ void bring_forward(Runtime& runtime, const Operations& operations) {
       since_ns = now_ns();
     }
     if (now_ns() - since_ns > kPatience_ns) return;
-    // leaves the core to worker threads meanwhile
+    // Sleeping leaves the core to worker threads.
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
 }
@@ -113,8 +113,8 @@ void finish_before_blocking(Runtime& runtime, MPI_Comm comm) {
   bring_forward(runtime, operations);
 }
 
-// Waits until all ranks have arrived here. They have then started the same comparisons, so that
-// these can be completed.
+// Waits until all ranks have arrived here. They have then started the same exchanges for engine
+// auto, so that these can be completed.
 void finish_comparisons(Runtime& runtime) {
   const Communicator* world = Communicators::own().find(handles.comm_world);
   MPI_Request all_here = handles.request_null;

@@ -30,8 +30,8 @@ void finish_before_blocking(Runtime& runtime, MPI_Comm comm);
 // Prints the reason, and aborts all ranks.
 [[noreturn]] void abort_job(const std::string& why);
 
-// Completes the unfinished comparisons between ranks, by which engine auto chooses variants. The
-// application has no request for them, so it does not wait for them.
+// Completes the unfinished exchanges in which ranks compare times for engine auto. The application
+// has no requests for these exchanges, so it does not wait for them.
 void finish_comparisons(Runtime& runtime);
 
 }  // namespace weft

@@ -188,7 +188,7 @@ constinit thread_local Requests::Found Requests::found_last;
 
 PersistentOperation* Requests::find_again(MPI_Request request) {
   static thread_local std::array<Found, 8> recent;
-  // in MPI libraries a handle is a small integer or an address
+  // In MPI libraries a handle is a small integer or an address.
   const std::size_t hash = std::hash<MPI_Request>{}(request);
   Found& found = recent[(hash ^ hash >> 6) % recent.size()];
   if (const auto now = removals(); found.removals != now || found.request != request) {

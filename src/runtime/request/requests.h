@@ -196,7 +196,8 @@ inline Operands operands_of(const Call& call, Kernel kernel, std::byte* temp) {
 }
 
 // A request of the MPI library's own non-blocking collective. Weft tracks it for the summary and
-// the trace, or to count the active calls of a call class.
+// the trace, or to count the active calls of a call class (similar calls about which engine auto
+// learns).
 struct NativeRequest {
   CallId id;
   Times times;
@@ -292,7 +293,7 @@ class Requests {
   std::uint32_t removals() const { return removals_.load(std::memory_order_acquire); }
   PersistentOperation* find_again(MPI_Request request);
 
-  std::mutex mutex_;  // guards both maps
+  std::mutex mutex_;  // guards operations_ and watched_
   std::unordered_map<MPI_Request, std::shared_ptr<CollectiveOperation>> operations_;
   std::unordered_map<MPI_Request, NativeRequest> watched_;
   std::atomic<std::uint32_t> removals_{1};  // persistent requests removed so far

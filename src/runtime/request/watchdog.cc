@@ -74,7 +74,7 @@ class Watchdog {
   std::condition_variable changed_;
   Thread thread_;
   int seconds_ = 0, rank_ = 0;
-  // waits that were reported already, by the time at which they began
+  // Waits that were reported already, by the time at which they began.
   std::set<std::int64_t> told_waits_;
   std::map<const CollectiveOperation*, Standstill> standstills_;
 };

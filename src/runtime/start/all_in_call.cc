@@ -48,7 +48,7 @@ class Places {
   }
 
  private:
-  std::mutex mutex_;  // guards the members below
+  std::mutex mutex_;  // guards places_
   std::map<Handle, std::shared_ptr<OwnCommunicator>> places_;
 };
 

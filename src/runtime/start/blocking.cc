@@ -1,5 +1,5 @@
-// Carries out a blocking collective: in shared memory alone, by messages, or by a variant that
-// engine auto is trying.
+// Carries out a blocking collective: in shared memory alone, by messages, or by an engine and
+// algorithm that engine auto is trying.
 #include "runtime/start/blocking.h"
 
 #include <algorithm>
@@ -129,8 +129,8 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
   return carry_out_in_memory(runtime, call, plan);
 }
 
-// Carries out a collective about which engine auto learns, by the variant that is due in its call
-// class.
+// Carries out a blocking collective about which engine auto learns. The call takes the variant
+// (engine and algorithm) that is next in its class of similar calls.
 [[gnu::noinline]] Started carry_out_of_call_class(Runtime& runtime, CallId id, const Call& call,
                                                   const Answer& answer, bool looked_at) {
   const Plan& plan = *answer.plan;

@@ -30,9 +30,9 @@ struct CachedCall {
   // Returns whether the call can go to the MPI library at once: Weft declines it, and has no
   // collective to advance meanwhile.
   [[gnu::always_inline]] bool passes_through() const { return !plan && nothing_meanwhile(); }
-  // Returns whether this is a non-blocking call that can go to the MPI library at once, because its
-  // call class currently uses the MPI library. If so, counts it in the class. profiled_by: the
-  // caller's address if the application called PMPI_X; otherwise nullptr.
+  // Returns whether this is a non-blocking call that can go to the MPI library at once, because
+  // engine auto currently leaves such calls to the MPI library. If so, counts the call in its call
+  // class. profiled_by: the caller's address if the application called PMPI_X; otherwise nullptr.
   bool passes_through_of_class(const void* profiled_by) const {
     return plan && plan->variants && plan->variants->was_left && nothing_meanwhile() &&
            is_left_of_call_class(profiled_by);
@@ -44,8 +44,8 @@ struct CachedCall {
            deferring.load(std::memory_order_acquire) == 0;
   }
   // Returns whether a non-blocking call about which engine auto learns can go to the MPI library at
-  // once: the class uses the MPI library, and nothing must be recorded. If so, counts the call.
-  // Calls that are made inside other MPI calls belong to no class.
+  // once: engine auto currently leaves such calls to the MPI library, and nothing must be recorded.
+  // If so, counts the call. Calls that are made inside other MPI calls belong to no class.
   bool is_left_of_call_class(const void* profiled_by) const;
 };
 

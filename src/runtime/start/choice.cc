@@ -80,7 +80,8 @@ std::vector<Choice> variants_of(const Runtime& runtime, const CallClassKey& key,
                             runtime.has_spare_core(), processor);
 }
 
-// Returns the call class to which the call belongs; nullptr if nothing is learnt about such calls.
+// Returns the class of similar calls to which the call belongs; nullptr if engine auto learns
+// nothing about such calls.
 CallClass* call_class_of(const PlanRequest& asked, const Shape& shape, const Choice& rule) {
   const auto& [runtime, call, communicator, use] = asked;
   const Kernel kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
@@ -118,9 +119,9 @@ CallClass* call_class_of(const PlanRequest& asked, const Shape& shape, const Cho
   });
 }
 
-// Returns the choice for a shape that belongs to a call class. For variant 0 of a non-blocking call
-// this is the choice of the fixed rule. Otherwise it is the variant from the list, if its algorithm
-// can handle the shape.
+// Returns engine and algorithm for a call of this shape that takes the variant with this index. For
+// variant 0 of a non-blocking call this is the choice of the fixed rule. Otherwise it is the entry
+// in the list of variants, if its algorithm can handle the shape.
 Choice choice_on(const Runtime& runtime, const Communicator& communicator, const Shape& shape,
                  const CallClass& call_class, std::size_t variant) {
   if (variant == 0 && !call_class.key.blocking)
@@ -155,8 +156,8 @@ ChoiceResult chosen_for(const PlanRequest& asked, const Eligible& eligible) {
   return {.choice = rule};
 }
 
-// Chooses engine and algorithm for a given variant. Variant 0 of a non-blocking call is the fixed
-// rule, which is computed for each shape.
+// Returns the engine and algorithm for the variant with this index. Variant 0 of a non-blocking
+// call is the fixed rule, which is computed for each shape.
 ChoiceResult chosen_at(const PlanRequest& asked, const Eligible& eligible,
                        const CallClass& call_class, int variant) {
   const auto place = static_cast<std::size_t>(variant);

@@ -22,8 +22,8 @@ struct ChoiceResult {
 
 // Chooses engine and algorithm by facts that are equal on all ranks.
 ChoiceResult chosen_for(const PlanRequest& asked, const Eligible& eligible);
-// Chooses engine and algorithm for a call that takes the variant with index `variant` of its call
-// class.
+// Returns the engine and algorithm of a call about which engine auto learns. variant: the index of
+// what the call takes among the variants of its call class.
 ChoiceResult chosen_at(const PlanRequest& asked, const Eligible& eligible,
                        const CallClass& call_class, int variant);
 

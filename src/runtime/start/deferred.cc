@@ -60,7 +60,7 @@ class DeferredCollective final : public DeferredOperation {
   void count(const Plan* variant) const;
   bool begins_by_worker(const Plan& variant) const;
 
-  // nullopt if the MPI library carries the collective out; reason_ tells why.
+  // The plan; nullopt if the MPI library carries the collective out, for the reason in reason_.
   const std::optional<Plan> plan_;
   const Reason reason_;
   Made made_;

@@ -1,6 +1,6 @@
 // Handles deferred collectives. The application has started them and holds their requests, but Weft
-// cannot start them yet: the ranks are still comparing the times of variants, so that the variant
-// of an earlier call is unknown. They start later, in the application's order.
+// cannot start them yet: the ranks are still comparing times, so that the engine and algorithm of
+// an earlier call are unknown. They start later, in the application's order.
 #pragma once
 
 #include <optional>

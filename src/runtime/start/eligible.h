@@ -23,7 +23,7 @@ struct PlanRequest {
 struct Eligible {
   std::optional<Reason> declined{};
   Shape shape{};
-  // whether the call runs a function of the application that must not run on Weft's threads
+  // Whether the call runs a function of the application that must not run on Weft's threads.
   bool by_callers = false;
 };
 

@@ -145,7 +145,7 @@ std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& cal
   own.peers = peers_for(internal_collective, call, plan);
   find_edges(runtime, internal_collective, plan);
   if (!own.peers) tune(runtime, internal_collective, id, call, plan);
-  // the MPI library may still turn out faster
+  // If this is true, the MPI library may still turn out to be faster and get the call.
   const bool is_open = !own.peers || own.peers->needs_kernel();
   if (is_open && in_library && is_lost(runtime, internal_collective, call, plan)) {
     plan.declined = Reason::library_wins;

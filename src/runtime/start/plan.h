@@ -59,7 +59,8 @@ struct Plan : Recipe {
   Carrier carrier = Carrier::executor;
   DirectPlan direct;
   std::int64_t bytes = 0;  // size of the call on this rank
-  // set if engine auto learns, so that calls take different plans
+  // The plans between which engine auto chooses for each call, if it learns about such calls;
+  // otherwise nullptr.
   std::shared_ptr<Variants> variants;
 
   bool is_alone() const { return data != Data::by_messages; }
@@ -72,9 +73,9 @@ struct Plan : Recipe {
   }
 };
 
-// Holds one plan for each variant of a call class. A plan is made when its variant is first taken.
-// The thread that makes it is the one that makes the call or, for a deferred call, the one that
-// starts it. Another thread may read the plans at the same time.
+// Holds one plan for each variant (engine and algorithm) of a class of similar calls. A plan is
+// made when its variant is first taken. The thread that makes it is the one that makes the call or,
+// for a deferred call, the one that starts it. Another thread may read the plans at the same time.
 class Variants {
  public:
   Variants(CallClass* of, std::size_t variants) : call_class(of), plans_(variants) {}
@@ -84,12 +85,12 @@ class Variants {
   Variants(const Variants&) = delete;
   Variants& operator=(const Variants&) = delete;
 
-  // Returns the plan of a variant; nullptr if the variant was not taken yet.
+  // Returns the plan of the variant with this index; nullptr if no call has taken the variant yet.
   const Plan* plan(int variant) const {
     return plans_[static_cast<std::size_t>(variant)].load(std::memory_order_acquire);
   }
-  // Stores the plan of a variant, and returns it. It must be called only once for each variant, and
-  // by one thread at a time.
+  // Stores the plan of the variant with this index, and returns it. It must be called only once for
+  // each variant, and by one thread at a time.
   const Plan& keep(int variant, std::unique_ptr<const Plan> made) {
     const Plan* const plan = made.release();
     plans_[static_cast<std::size_t>(variant)].store(plan, std::memory_order_release);
@@ -104,8 +105,8 @@ class Variants {
   std::vector<std::atomic<const Plan*>> plans_;
 };
 
-// Returns why the MPI library carries out the current call of a call class. declined: the less
-// exact reason in the plan of the variant that the call takes.
+// Returns why the MPI library carries out the current call of this class of similar calls.
+// declined: the less exact reason in the call's plan.
 inline Reason exact_reason(Reason declined, const CallClass& call_class) {
   if (declined != Reason::learnt) return declined;
   const Learner& learner = call_class.learner;
@@ -123,7 +124,7 @@ struct Answer {
   const Plan* plan = nullptr;
   std::uint64_t epoch = 0;
   CacheScope alike = CacheScope::none;
-  Reason reason{};  // why there is no plan
+  Reason reason{};  // why the MPI library carries the call out
 };
 
 }  // namespace weft

@@ -18,8 +18,8 @@ Answer plan_for(Runtime& runtime, const Call& call, Use use);
 // directly to the MPI library.
 Answer leave_blocking(const Runtime& runtime, Kind kind);
 
-// Return the plan for a call that takes the variant with this index, after making it if necessary.
-// first: the plan that all calls of the same call class share.
+// Return the plan for a call that takes the variant (engine and algorithm) with this index, after
+// making the plan if necessary. first: the plan that all calls of the same call class share.
 const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, int variant);
 inline const Plan& plan_of(Runtime& runtime, const Call& call, const Plan& first, int variant) {
   const Plan* const made = first.variants->plan(variant);

@@ -79,7 +79,7 @@ class RecentPlanCache {
       __attribute__((tls_model("initial-exec")));
 
   std::array<Set, 16> sets_{};
-  // the entry found last, which is most likely also the next call's
+  // The entry found last, which is most likely also the next call's.
   Entry* found_last_ = sets_[0].entries.data();
   Plan unremembered_;
 };

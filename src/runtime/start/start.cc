@@ -63,7 +63,7 @@ namespace {
     return taken(start_by(runtime, id, call, chosen, &call_class.in_flight, request), answer);
   Started left = declined(*chosen.declined, answer);
   if (call_class.learner.is_watching()) {
-    // needed because the request may exist longer than the application's communicator
+    // This is needed because the request may exist longer than the application's communicator.
     plan.communicator->retain_for_request();
     left.call_class = &call_class;
   }
@@ -83,8 +83,8 @@ Started start(CallId id, const Call& call, const Plan* known, MPI_Request* reque
   if (!runtime) [[unlikely]]
     return {};
   InlineCall::own().hand_over();
-  // If the wrapper has passed a plan, it has found the call in its cache, and needs no answer to
-  // cache.
+  // If the wrapper has passed the call's plan, it found the plan in its cache. It then needs only
+  // the return code, and no answer that it could cache.
   if (known && start_inline(*runtime, id, call, *known, nullptr, request)) [[likely]]
     return taken(MPI_SUCCESS);
   const Answer answer = known ? Answer{known} : plan_for(*runtime, call, Use::request);
@@ -113,7 +113,8 @@ void passed_on(CallId id, const Started& declined, const MPI_Request* request, i
   Runtime* runtime = Runtime::active();
   if (!runtime || code != MPI_SUCCESS) return;
   if (runtime->summary.wanted()) runtime->summary.passed_on(id, reason_of(declined));
-  // false for the initialisation of a persistent collective
+  // The fifth letter of the name is I in MPI_Iallreduce, but not in MPI_Allreduce_init (a
+  // persistent initialisation).
   const bool non_blocking = call_name(id)[4] == 'I';
   CallClass* const call_class = declined.call_class;
   if ((!runtime->observing() && !call_class) || !non_blocking) return;

@@ -12,8 +12,8 @@ struct Started : Answer {
   // was sent, so that the MPI library must carry the call out.
   bool taken = false;
   int code = 0;  // return code for the application if `taken` is true
-  // The call class that must learn how long the MPI library takes for this call; nullptr if there
-  // is none.
+  // The class of similar calls for which engine auto must learn how long the MPI library takes for
+  // this call; nullptr if it need not.
   CallClass* call_class = nullptr;
 };
 

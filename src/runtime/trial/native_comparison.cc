@@ -56,7 +56,8 @@ class NativeComparison {
     // The maximum is what rank 0 knows, since all other ranks give the least value.
     const auto told = internal_collective_.greatest({static_cast<std::int64_t>(known), was_won});
     began_ns_ = now_ns();
-    // false if ranks have made different calls, which Weft's collective will report as an error
+    // If ranks have made different calls, nothing is measured. Weft's collective will report the
+    // error.
     if (!told) return true;
     known_ = static_cast<Known>((*told)[0]);
     won_ = (*told)[1] != 0;

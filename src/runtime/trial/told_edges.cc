@@ -1,5 +1,7 @@
-// Each rank of a node sends its list of edges to the other ranks of the node. All lists are sent
-// with the length of the longest list of any rank. Between nodes only two sums are exchanged.
+// Each rank of a node sends the list of its edges in a neighbourhood collective (the ranks to which
+// it gives data, and how much) to the other ranks of the node. All lists are sent with the length
+// of the longest list of any rank. Between nodes only two sums are exchanged, to find out whether
+// all nodes agree.
 #include "runtime/trial/told_edges.h"
 
 #include <vector>

@@ -126,7 +126,7 @@ class Tuner {
     const Tuning& tuning = before_->tuning;
     const auto found = find_candidate(shape_, before_->algorithm, tuning);
     if (!found) {
-      // the candidate is unknown: another version of Weft has written it, or the file is damaged
+      // This candidate is unknown: another version of Weft has written it, or the file is damaged
       before_.reset();
       return {static_cast<std::int64_t>(Known::nothing)};
     }
