@@ -16,7 +16,8 @@
 namespace weft::advise {
 namespace {
 
-// The arguments of the query, as <linux/fs.h> of newer kernels defines them.
+// The arguments of the kernel's query about one mapping, as <linux/fs.h> of newer kernels defines
+// them.
 struct Query {
   std::uint64_t size, flags, address;
   std::uint64_t begin, end, kind, page_size, offset, inode;

@@ -17,7 +17,8 @@ inline constexpr std::uint32_t kLayout = 9;
 // whose name is kOthers.
 inline constexpr int kSites = 1024;
 inline constexpr char kOthers[] = ":0:call sites beyond the first 1023";
-// The number of places that complete messages. If there are more, further places are not recorded.
+// The number of places in the program that complete point-to-point messages. If there are more,
+// further places are not recorded.
 inline constexpr int kMessageWaits = 128;
 inline constexpr int kModules = 64;
 inline constexpr int kPath = 256;

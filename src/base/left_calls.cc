@@ -27,9 +27,9 @@ constinit thread_local const Cleanup* floor_of_cleanups __attribute__((tls_model
 
 constinit thread_local bool awaits_end __attribute__((tls_model("initial-exec"))) = false;
 
-// Registers this thread's clean-ups to run when the thread ends. It uses a thread-specific key: the
-// destructor of a thread_local object would also run when the process exits, and exit() may be
-// called inside an MPI call.
+// Makes the end of this thread run the clean-ups of MPI calls that never returned (class Cleanup).
+// It uses a thread-specific key: the destructor of a thread_local object would also run when the
+// process exits, and exit() may be called inside an MPI call.
 [[gnu::noinline]] void await_thread_end() {
   static const pthread_key_t key = [] {
     pthread_key_t made{};

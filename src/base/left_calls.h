@@ -22,8 +22,8 @@ extern constinit thread_local const void* outermost_call __attribute__((tls_mode
 
 // Returns whether this thread is still inside an outer MPI call. It is called when a call begins on
 // a thread that is marked as inside a call, or whose last call may never have returned. If the
-// outer call will never return, this function runs its clean-ups, and the thread then counts as
-// outside all calls.
+// outer call will never return, this function runs that call's clean-ups (class Cleanup), and the
+// thread then counts as outside all calls.
 bool outer_call_is_active(const void* frame_end);
 
 // Notes that a longjmp() or an exception leaves stack frames of this thread. to: the stack address

@@ -47,7 +47,7 @@ struct CallClass {
   // The comparison between the ranks that is in progress, if it uses messages; otherwise nullptr.
   std::shared_ptr<Comparison> comparison;
   std::optional<ComparisonsInMemory> in_memory;  // nullopt if ranks compare by messages
-  CallsMade made;  // number of the application's calls so far
+  CallsMade made;  // number of the application's calls of this class so far
   // The number of calls that this rank has started and the application has not completed yet.
   std::atomic<int> in_flight{0};
   // The first few places in the application (return addresses) that make calls of this class, for

@@ -216,9 +216,9 @@ void Learnt::note(const Communicator& communicator, CallClassRecord record) {
     known->second = std::move(record);
 }
 
-// Returns whether the position exists in the cycle of its call class. Several communicators can
-// share a key and may have found cycles of different lengths; the first position's record has the
-// length that counts.
+// Returns whether a record belongs to the sequence of calls (cycle) that is stored for its call
+// class. Several communicators with the same key may have found cycles of different lengths; the
+// record of position 0 has the length that counts.
 bool Learnt::is_of_its_call_class(const CallClassRecord& record) const {
   const auto first = records_.find(record.key);
   return first != records_.end() && first->second.cycle == record.cycle;

@@ -77,9 +77,10 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // MPI_COMM_WORLD.
   void share_memory(const std::vector<int>& world_ranks);
 
-  // Starts a worker thread for engine auto, unless there is one already or the limit is reached.
-  // Only the thread that starts the communicator's collectives may call it. wants_worker() is equal
-  // on all ranks; but the system may refuse the thread on some of them.
+  // Starts a worker thread, on which engine auto tries the MPI library's blocking collectives,
+  // unless there is one already or the limit is reached. Only the thread that starts the
+  // communicator's collectives may call it. wants_worker() is equal on all ranks; but the system
+  // may refuse the thread on some of them.
   void want_worker(Observer& observer);
   bool wants_worker() const { return wants_worker_; }
 
@@ -116,7 +117,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     });
   }
 
-  std::unique_ptr<Worker> worker;  // set for engine tcc, and after want_worker()
+  // thread for the MPI library's blocking collectives; set for engine tcc, and after want_worker()
+  std::unique_ptr<Worker> worker;
   // The node of each rank; nullptr if no two ranks share a node.
   std::shared_ptr<const Nodes> nodes;
   // The NUMA domain of each rank, if all ranks are on a single node; nullptr if all are in one
@@ -126,7 +128,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::unique_ptr<NodeMemory> memory;
   // Space in shared memory for persistent requests; empty if this rank shares no memory.
   SegmentAllocator room;
-  std::shared_ptr<Leaders> leaders;  // nullptr unless an algorithm uses leaders
+  // communicators between nodes; nullptr unless an algorithm uses them
+  std::shared_ptr<Leaders> leaders;
   Attributes attributes;
   bool on_one_node() const { return nodes && nodes->count() == 1; }
   // Notes how much of the shared memory a schedule uses. It must be called before the schedule is

@@ -22,8 +22,8 @@
 
 namespace weft {
 
-// This rank's view of the shared memory: the node buffers, and access to the buffers of the other
-// ranks on the node.
+// This rank's view of the shared memory of its node: buffers for collectives (node buffers), and
+// access to the application's buffers of the other ranks on the node.
 class NodeMemory {
  public:
   // node_buffers: the shared buffers. sharing: the ranks of these buffers (as sorted ranks in

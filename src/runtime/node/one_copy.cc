@@ -1,6 +1,6 @@
 // Measures from which size one copy by the kernel is faster than two copies through shared memory.
-// The file of plans contains one line for each kind of traffic. Its chunk size is this size; 0
-// means that one copy is never faster.
+// The file of plans contains one line for broadcasts (data of one rank) and one for allgathers
+// (data of all ranks). Its chunk size is this size; 0 means that one copy is never faster.
 #include "runtime/node/one_copy.h"
 
 #include <unistd.h>
@@ -38,8 +38,8 @@ Tuning tuning_of(std::int64_t bytes) {
   return tuning;
 }
 
-// What earlier runs have found for one kind of traffic: the size in bytes from which one copy is
-// faster, and whether no further measurement is needed.
+// What earlier runs have found for broadcasts or for allgathers: the size in bytes from which one
+// copy is faster, and whether no further measurement is needed.
 struct Kept {
   std::int64_t least_bytes = OneCopyRule::kNever;
   bool is_certain = false;

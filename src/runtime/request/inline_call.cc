@@ -67,8 +67,8 @@ bool InlineCall::start(Runtime& runtime, CallId id, const Call& call, const Reci
   *request = carrier_->request;
   if (!may_stay()) [[unlikely]] {
     become_operation();
-    // This call had to become an ordinary collective in its start, which says nothing about the
-    // next calls.
+    // rests_ is the number of calls that must start as ordinary collectives. This call could not be
+    // carried out inline because another rank was late; that need not be so for the next calls.
     rests_ = 0;
   }
   return true;

@@ -88,8 +88,8 @@ class PersistentOperation final : public CollectiveOperation,
   // Starts the MPI library's request (the carrier). The MPI library's completion calls then see an
   // active request until the collective is complete.
   void show_to_library();
-  // Makes the request inactive when the application has completed it. The collective must be
-  // complete.
+  // Makes the persistent request inactive. It must be called when the application has completed the
+  // request; the collective must be complete.
   void deactivate() {
     if (!is_inline()) end_carrier();
     active_.store(false, std::memory_order_release);
@@ -118,7 +118,7 @@ class PersistentOperation final : public CollectiveOperation,
   SharedMemoryCall alone_;  // carries out the collective on the calling thread
   std::atomic<bool> is_inline_{false};  // set to false by taken_over(), and read by claim()
   bool offered_ = false;  // whether other threads may take the collective over
-  bool counted_ = false;  // whether it is counted as active in Requests
+  bool counted_ = false;  // whether Requests counts this collective as active
   bool started_before_ = false;
   std::atomic<bool> active_{false};  // changed by the application's start and completion calls
   int carrier_tag_ = 0;

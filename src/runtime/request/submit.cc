@@ -28,9 +28,10 @@ bool wants_thread(Engine engine, const Operation& operation) {
   return worth_the_thread(engine, operation.schedule());
 }
 
-// Carries out the first rounds of a split tree in the start call, for a limited time. In these
-// rounds other ranks' messages are on their way, and this rank's core is not computing. Returns
-// true if the collective is then complete.
+// Carries out the first rounds in the start call, for a limited time. It is for trees that are
+// split between the calling threads and the progress thread. In these rounds other ranks' messages
+// are on their way, and this rank's core is not computing. Returns true if the collective is then
+// complete.
 [[gnu::noinline]] bool ends_at_start(Runtime& runtime, Engine engine,
                                      CollectiveOperation& operation) {
   const Schedule& schedule = operation.schedule();

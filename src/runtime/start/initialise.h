@@ -17,7 +17,7 @@ namespace weft {
 // function. If it has not, Weft never declines.
 Started initialise(CallId id, const Call& call, bool in_library, MPI_Request* request);
 
-// Objects that must exist until the request of an exchange is freed.
+// Objects that must exist until the request of a persistent neighbourhood exchange is freed.
 using KeptForRequest = std::vector<std::shared_ptr<void>>;
 
 // Initialises a persistent neighbourhood alltoallw. Its neighbours are those in `shape`; the

@@ -34,8 +34,8 @@ std::string key_of(const Runtime& runtime, const NativeQuestion& question) {
 
 }  // namespace
 
-// Makes the question for a call. Without a reduction the question always has the same type, since
-// the datatype may differ between ranks.
+// Describes the comparison for a call, equally on all ranks. If the call is not a reduction, the
+// datatype is left out, since it may differ between ranks.
 NativeQuestion::NativeQuestion(const Call& call, const Schedule& schedule, bool is_blocking)
     : kind(schedule.shape.kind),
       ranks(schedule.shape.size),

@@ -14,7 +14,8 @@ namespace {
 
 using List = std::vector<std::int64_t>;
 
-// With more edges per rank, the data would not fit into shared memory.
+// The largest number of edges of a rank in a neighbourhood collective; the data of more edges would
+// not fit into shared memory.
 constexpr std::int64_t kMostEdges = kNodeBytesPerRank / kLineBytes;
 
 List listed(const NodeEdges::OfRank& edges) {
@@ -37,8 +38,8 @@ NodeEdges::OfRank edges_in(const std::int64_t* list) {
   return edges;
 }
 
-// Returns the length of the longest list of any rank, in words. words: the length of this rank's
-// list. Returns nullopt if ranks make different calls.
+// Returns the length of the longest list of edges of any rank, in words. words: the length of this
+// rank's list. Returns nullopt if ranks make different calls.
 std::optional<std::int64_t> greatest_list(InternalCollective& internal_collective,
                                           const Shape& shape, std::int64_t words) {
   const auto kind = static_cast<std::int64_t>(shape.kind);
@@ -47,8 +48,9 @@ std::optional<std::int64_t> greatest_list(InternalCollective& internal_collectiv
   return (*all)[2];
 }
 
-// Exchanges the lists between the ranks of a node. words: the length to which all lists are filled
-// up. Returns the lists of all ranks, by node rank; nullopt if a message has failed.
+// Exchanges the lists of edges of a neighbourhood collective between the ranks of a node. words:
+// the length to which all lists are filled up. Returns the lists of all ranks, by node rank;
+// nullopt if a message has failed.
 std::optional<std::vector<List>> exchanged(InternalCollective& internal_collective,
                                            const Shape& shape, List own, std::int64_t words) {
   own.resize(static_cast<std::size_t>(words));

@@ -48,7 +48,8 @@ class Tuner {
         record_(record),
         by_rule_{&algorithm_of(by_rule), by_rule.tuning} {}
 
-  // Returns the candidate that all ranks use, after measuring candidates if necessary.
+  // Returns the candidate (algorithm and parameters) that all ranks use, after measuring candidates
+  // if necessary.
   Candidate choose() {
     if (is_first()) key_ = key();
     if (!meet()) return chosen_;
