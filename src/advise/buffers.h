@@ -11,9 +11,9 @@ namespace weft::advise {
 
 inline constexpr std::uint16_t kKept = 16;  // the number of latest calls that are compared
 
-// Must be called once for each blocking call, with Recorder::lock() held. Returns how many of the
-// calls directly before, at most kKept, could run concurrently with this one: neither call writes
-// memory that the other uses.
+// Returns how many of the blocking calls directly before this one, at most kKept, could run
+// concurrently with it: neither call writes memory that the other uses. It must be called exactly
+// once for each blocking call, with Recorder::lock() held.
 std::uint16_t apart_from_those_before(const Call& call, const Communicator& comm);
 
 }  // namespace weft::advise

@@ -27,8 +27,8 @@ struct Pace {
 };
 extern constinit Pace paces[kCalls];
 
-// Must be called exactly once for each MPI call of the application. Returns whether the call is to
-// be timed.
+// Returns whether this MPI call of the application is to be timed. It must be called exactly once
+// for each call.
 inline bool is_timed(CallId id, Waits waits) {
   return waits == Waits::perhaps ||
          paces[static_cast<int>(id)].left.fetch_sub(1, std::memory_order_relaxed) <= 0;

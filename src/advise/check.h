@@ -19,9 +19,9 @@ void check_begins(const char* directory, int rank, int ranks);
 // 0 if unknown. call: the MPI function.
 void check_started(std::uint64_t request, const InFlight& memory, std::uint64_t comm, CallId call,
                    const Caller& caller);
-// Must be called when the application passes a request to a call that completes requests, before
-// that call. Until check_completed() or check_incomplete() is called, nothing is reported about the
-// request's operation, since the MPI call may fail or be left by longjmp().
+// Notes that the application is about to pass a request to a call that completes requests. Until
+// check_completed() or check_incomplete() is called, nothing is reported about the request's
+// operation, since the MPI call may fail or be left by longjmp().
 void check_asked(std::uint64_t request);
 void check_incomplete(std::uint64_t request);
 void check_completed(std::uint64_t request, Called called);

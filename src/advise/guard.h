@@ -65,11 +65,11 @@ Touch touch_now(const Touch& touch);
 void have_place(Touch& touch, std::uint64_t address, std::uint64_t offset, std::uint32_t module);
 // Stops watching all buffers, without a measurement. why: the reason, which is counted.
 void release_all_guards(Unknown why);
-// Must be called when a non-blocking operation begins. From then on, other ranks may access memory
-// on pages that are protected because of another buffer; such buffers are no longer watched.
+// Stops watching buffers that share pages with other memory. It must be called when a non-blocking
+// operation begins, since other ranks may then access such memory at any time.
 void operation_begins();
-// Must be called before the application sets or queries the handler of this signal. If watching
-// buffers uses the signal, stops watching all of them, and removes the advisor's handler.
+// Stops watching all buffers, and removes the advisor's signal handlers, if the advisor uses this
+// signal. It must be called before the application sets or queries the handler of a signal.
 void application_sets_handler(int signal);
 // Pause and resume the advisor's thread that protects pages of send buffers. fork_begins() must be
 // called before a fork, and fork_ended() after it in the parent.
@@ -78,11 +78,12 @@ void fork_ended();
 // Stops watching all buffers, and releases the lock of class Locked, whose holder may not exist in
 // a forked child. It must be called in the child after a fork.
 void guards_in_child();
-// Must be called when the application passes a buffer to MPI. bytes: the size; SIZE_MAX if unknown.
-// writes: whether MPI may write the buffer. call: the instruction that calls MPI.
+// Notes that the application passes a buffer to MPI, which counts as an access to watched buffers
+// that overlap it. bytes: its size; SIZE_MAX if unknown. writes: whether MPI may write the buffer.
+// call: the instruction that calls MPI.
 void given_to_mpi(const void* begin, std::size_t bytes, bool writes, Instruction call);
-// Must be called when the application passes this send buffer to MPI at time `when_ns`. Returns
-// bounds on the time since the program last wrote the buffer; nothing if it was not watched.
+// Stops watching a send buffer that the application passes to MPI at time `when_ns`. Returns bounds
+// on the time since the program last wrote the buffer; nullopt if it was not watched.
 std::optional<Unwritten> sent_by_mpi(const void* begin, std::size_t bytes, std::int64_t when_ns);
 
 // Returns true if it need not be recorded that this thread enters MPI: it is the only thread, no

@@ -10,9 +10,10 @@ namespace weft::advise {
 // Returns whether the advisor records this process, and MPI is initialised and not yet finalised.
 bool job_running();
 void job_begins();
-// Must be called before the MPI library's MPI_Finalize. Recording ends inside that, after the
-// application's delete callbacks of MPI_COMM_SELF, which may complete operations. The records of
-// all ranks are then sent to rank 0, which writes the job's file.
+// Prepares the end of recording; it must be called before the MPI library's MPI_Finalize. Recording
+// ends inside MPI_Finalize, after the application's delete callbacks of MPI_COMM_SELF, which may
+// complete operations. The records of all ranks are then sent to rank 0, which writes the job's
+// file.
 void job_ends();
 
 // Returns what the advisor knows about a communicator. The reference is valid until the

@@ -52,7 +52,7 @@ class Recorder {
   void remove_file();
   bool recording() const { return record_ != nullptr; }
   void give_up();
-  void stop() { record_ = nullptr; }  // must be called in a forked child, which inherits the record
+  void stop() { record_ = nullptr; }  // stops recording in a forked child, whose record is a copy
   Record& record() { return *record_; }
   const char* path() const { return path_; }
   ShortLock& lock() { return lock_; }

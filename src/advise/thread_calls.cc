@@ -69,9 +69,9 @@ int change_signal_stack(int (*call)(const stack_t*, stack_t*), const stack_t* wa
   return code;
 }
 
-// Must be called when the application starts another thread. From then on the system calls of all
-// its threads are always redirected to the advisor, since any thread may begin to watch a buffer at
-// any time.
+// Notes that the application starts another thread. From then on the system calls of all its
+// threads are always redirected to the advisor, since any thread may begin to watch a buffer at any
+// time.
 void another_thread_begins() {
   several = true;
   if (own_record && !own_record->of_library) dispatch_own(*own_record);

@@ -105,8 +105,8 @@ struct Visit::Completed {
     messages.tests += pending.tests;
     first_ns = std::min(first_ns, pending.began_ns);
   }
-  // Returns the sums, with the messages' share of the time of the completing call. times: begin and
-  // end of that call.
+  // Returns the sums over the messages, with their share of the time of the completing call. times:
+  // begin and end of that call.
   const MessageWait& within(Times times) {
     const auto waited_ns = static_cast<std::uint64_t>(times.left_ns - times.began_ns);
     const std::uint64_t all = std::max(static_cast<std::uint64_t>(of), messages.messages);

@@ -118,15 +118,15 @@ class Visit {
   // its parts are passed to MPI at different times (partitioned messages).
   int planned_message(std::optional<Use> use, const void* begin, std::int64_t count,
                       MPI_Datatype type, MPI_Comm comm, const MPI_Request* request, int code);
-  void freed(const MPI_Request* request);  // must be called before MPI_Request_free
+  void freed(const MPI_Request* request);  // records MPI_Request_free; must be called before it
   // Says which buffers these persistent requests will pass to MPI, so that accesses to watched
   // buffers are noticed. It must be called before the MPI call that starts them.
   void starting(std::int64_t count, const MPI_Request* requests);
   int activated(std::int64_t count, const MPI_Request* requests, int code);
   int window_made(int code);
   int window_freed(int code);
-  int begun(int code);  // must be called after MPI_Init
-  void ending();        // must be called before MPI_Finalize
+  int begun(int code);  // begins the recording; must be called after MPI_Init
+  void ending();  // ends the recording; must be called before MPI_Finalize
   int made(MPI_Comm parent, const MPI_Comm* comm, bool duplicate, int code);
   void forgets(MPI_Comm comm);
 

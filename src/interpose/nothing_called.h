@@ -4,8 +4,8 @@
 
 namespace weft::interpose {
 
-// Must be called when the application calls MPI_Init. No message about a missing MPI_Init is
-// printed then.
+// Notes that the application has called MPI_Init, so that no message about a missing MPI_Init is
+// printed.
 void mpi_has_begun();
 
 }  // namespace weft::interpose

@@ -32,8 +32,8 @@ inline int start_again(Runtime& runtime, PersistentOperation& operation) {
   return MPI_SUCCESS;
 }
 
-// Must be called after the MPI library has started these persistent requests with result `code`.
-// Tells Weft's progress thread which large messages among them it should progress.
+// Notes that the MPI library has started these persistent requests, with result `code`, so that
+// Weft's progress thread progresses the large messages among them.
 inline int started_by_library(int count, const MPI_Request* requests, int code) {
   Runtime* runtime = Runtime::active();
   if (known_transfers.load(std::memory_order_relaxed) > 0 && runtime && code == MPI_SUCCESS)

@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// Must be called before this thread calls dlopen(). mode: the flags of that dlopen().
+// Notes that this thread is about to call dlopen(). mode: the flags of that call.
 void note_opening(int mode);
 
 // Rebinds objects that were opened with RTLD_DEEPBIND, so that their calls of MPI, dlsym() and

@@ -22,9 +22,9 @@ class CallCopies {
   // Returns the call with its buffers replaced by the copies.
   Call on_copies(Call call) const;
 
-  void bring_in();  // must be called before each start of the collective
-  // Must be called after the collective. Returns the MPI error code of bring_in() or of this
-  // function.
+  void bring_in();  // copies the input; must be called before each start
+  // Copies the output back to the application's buffers. It must be called after the collective.
+  // Returns the MPI error code of bring_in() or of this function.
   int take_out();
 
  private:

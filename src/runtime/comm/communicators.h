@@ -84,16 +84,16 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void want_worker(Observer& observer);
   bool wants_worker() const { return wants_worker_; }
 
-  // Must be called on all ranks when a request for a collective on this communicator is made. Such
-  // a collective may still be active when the communicator is freed.
+  // Notes that a request for a collective on this communicator exists or has existed. Such a
+  // collective may still be active when the communicator is freed. All ranks must call this.
   void retain_for_request() { is_retained_.store(true, std::memory_order_relaxed); }
 
   Hints hints;
   // The neighbours in the communicator's topology; nullopt if neighbourhood collectives go to the
   // MPI library.
   std::optional<Neighbors> neighbors;
-  // Must be called if a collective has failed. Its messages may still arrive later, so its tags
-  // must not be reused.
+  // Notes that a collective on this communicator has failed. Its messages may still arrive later,
+  // so the communicator's tags must not be reused.
   void has_failed() { usable_.store(false, std::memory_order_relaxed); }
 
   // Returns the number of the next collective, which determines its tag. Every rank must take a

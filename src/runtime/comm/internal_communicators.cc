@@ -66,10 +66,11 @@ Spare take_spare(const std::vector<int>& members) {
   return taken;
 }
 
-// Frees the proposed communicator if all members have proposed the same one. least, greatest: the
-// smallest and largest number that a member has proposed. If they differ, the communicator is put
-// back, and all members propose the largest next time. If some member has proposed none, they begin
-// with the smallest next time.
+// Decides about the unused communicator `spare` that this rank has proposed to free: frees it if
+// all members have proposed the same one. least, greatest: the smallest and largest number that a
+// member has proposed. If they differ, the communicator is put back into the table, and all members
+// propose the one with the largest number next time. If some member has proposed none, they begin
+// with their smallest next time.
 void settle_spare(const std::vector<int>& members, const Spare& spare, std::int64_t least,
                   std::int64_t greatest) {
   const bool agreed = least == greatest;

@@ -69,9 +69,9 @@ struct WhyNone {
 std::optional<InternalCommunicator> make_internal(MPI_Comm user,
                                                   const std::vector<int>& world_ranks,
                                                   const Wish& wish, WhyNone* why_none = nullptr);
-// Must be called when this rank has finished with an internal communicator. at_once: whether all
-// ranks call this function in the same MPI call, so that it can be freed now. usable: whether all
-// messages were received, so that another communicator may get the same tags.
+// Gives up an internal communicator that this rank no longer uses. at_once: whether all ranks call
+// this function in the same MPI call, so that it can be freed now. usable: whether all messages
+// were received, so that another communicator may get the same tags.
 void give_up(InternalCommunicator internal, bool at_once, bool usable);
 // Returns whether this rank has fewer than `most` unshared internal communicators.
 bool may_have_own(int most);

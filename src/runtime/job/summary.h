@@ -91,7 +91,7 @@ class Summary {
     std::int64_t ranks_with_threads = 0;
     std::int64_t left_to_agent = 0;
   };
-  void end() { until_ns_ = now_ns(); }  // must be called in MPI_Finalize
+  void end() { until_ns_ = now_ns(); }  // notes the end of the run; must be called in MPI_Finalize
   // Adds up the counts of all ranks. Rank 0 prints the summary and writes its JSON form, as the
   // user has requested. It is collective over `all`, a communicator of all ranks. end() must be
   // called before. remark: a sentence about the whole run; "" for none. mpi: the name of the MPI

@@ -53,11 +53,11 @@ class Accesses {
   std::atomic<std::int64_t> count_{0};
 };
 
-// Must be called when a large access has been started.
+// Notes that the application has started a large access, so that the progress thread progresses it.
 void access_started(MPI_Win window, int target);
-// Must be called when MPI_Win_post has succeeded, since other ranks may now access the window. How
-// many bytes they will transfer is unknown; it is at most the size of the window. Nothing is
-// recorded for windows in shared memory, where the origin moves the data alone.
+// Notes that other ranks may now access the window, since MPI_Win_post has succeeded. How many
+// bytes they will transfer is unknown; it is at most the size of the window. Nothing is recorded
+// for windows in shared memory, where the origin moves the data alone.
 void begin_exposure(MPI_Win window);
 // Calls begin_exposure() for an MPI_Win_fence with this assertion. Under Open MPI it does nothing:
 // after a fence a window may stay exposed until it is freed, and in all that time no second thread

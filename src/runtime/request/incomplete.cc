@@ -113,8 +113,8 @@ void finish_before_blocking(Runtime& runtime, MPI_Comm comm) {
   bring_forward(runtime, operations);
 }
 
-// Waits until all ranks have arrived here. They have then started the same exchanges for engine
-// auto, so that these can be completed.
+// Waits until all ranks have arrived here. They have then started the same exchanges of times for
+// engine auto, so that these can be completed.
 void finish_comparisons(Runtime& runtime) {
   const Communicator* world = Communicators::own().find(handles.comm_world);
   MPI_Request all_here = handles.request_null;

@@ -124,10 +124,10 @@ class TakenTransfers {
     if (active_transfers.load(std::memory_order_relaxed) > 0) [[unlikely]]
       take(count, requests);
   }
-  // Must be called after the completion call, which has returned `code`; they return `code`.
-  // all_completed() is for calls that complete all requests or none. completed() is for calls that
-  // complete the requests at `indices`. After an error it is unknown which requests are complete,
-  // and all of them are no longer tracked.
+  // Record which of the messages the completion call has completed. They must be called after that
+  // call, which has returned `code`, and return `code`. all_completed() is for calls that complete
+  // all requests or none. completed() is for calls that complete the requests at `indices`. After
+  // an error it is unknown which requests are complete, and all of them are no longer tracked.
   int all_completed(int code, bool completed = true) {
     if (taken_) [[unlikely]]
       give_back(completed || code != MPI_SUCCESS, 0, nullptr);

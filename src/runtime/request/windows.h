@@ -48,12 +48,12 @@ bool says_no_locks(MPI_Info info);
 void follow_window(MPI_Win window, MPI_Info info);
 void note_use(MPI_Win window, WindowUse use);
 
-// Must be called when a window has been made.
+// Begins to track a window that the application has made.
 inline void window_made(MPI_Win window, MPI_Info info) {
   if (windows_are_followed.load(std::memory_order_relaxed)) [[unlikely]]
     follow_window(window, info);
 }
-// Must be called before an MPI call by which this rank synchronises on the window.
+// Notes how this rank is about to synchronise on the window.
 inline void window_used(MPI_Win window, WindowUse use) {
   if (windows_are_followed.load(std::memory_order_relaxed)) [[unlikely]]
     note_use(window, use);
