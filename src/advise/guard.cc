@@ -286,7 +286,7 @@ void given_to_mpi(const void* pointer, std::size_t bytes, bool writes, Instructi
   for (Guard& guard : guards) {
     if (!meets(guard)) continue;
     const Locked locked;
-    // Another thread may have stopped watching it before the lock was taken.
+    // Another thread may have stopped watching this buffer before this thread took the lock.
     if (!meets(guard)) continue;
     const bool inside = begin >= guard.begin;
     if (guard.sent) note_first_write(guard, when_ns);

@@ -189,7 +189,7 @@ class Comparison final : public MemoryVisitor {
     for (Guard& guard : guards) {
       if (!meets(guard)) continue;
       const Locked locked;
-      // Another thread may have stopped watching it before the lock was taken.
+      // Another thread may have stopped watching this buffer before this thread took the lock.
       if (!meets(guard)) continue;
       const bool inside = begin < guard.end && guard.begin < end;
       if (inside && !guard.sent)

@@ -8,8 +8,8 @@
 
 namespace weft {
 
-// This bit of ThisThread::is says that the thread is inside a wrapper of an MPI call, or is Weft's
-// own.
+// This bit of ThisThread::is says that the thread is inside a wrapper of an MPI call, or is a
+// thread of Weft.
 inline constexpr std::uint8_t kInside = 1;
 // This bit of ThisThread::is says that the application called PMPI_X rather than MPI_X.
 inline constexpr std::uint8_t kProfiling = 2;
