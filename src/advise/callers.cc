@@ -104,7 +104,7 @@ class Way {
       caller.address = entry.address;
       caller.own = entry.own;
     } else if (own_ > 0 && !entry.own) {
-      return false;  // beyond the program's own functions
+      return false;  // this frame is beyond the program's own functions
     } else if (caller.outers < (entry.own ? kOuter : kOuter - kOwn + 1)) {
       caller.outer[caller.outers++] = {.address = entry.address, .own = entry.own};
     }

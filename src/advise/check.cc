@@ -36,7 +36,7 @@ struct Flight {
   // The first wrong access to one of the operation's buffers. It may be written by a signal
   // handler, under the lock of class Locked.
   Instruction touch;
-  // True if that access hit the receive buffer; false if it hit the send buffer.
+  // True if `touch` accessed the receive buffer; false if it wrote the send buffer.
   bool touched_written;
 };
 Flight flights[kFlights];

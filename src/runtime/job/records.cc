@@ -45,8 +45,8 @@ std::string turn_words(std::size_t position, std::size_t cycle) {
 
 namespace {
 
-// Returns words of doubt if two variants of equal speed would give such a result with more
-// probability than three wins in three rounds, for instance ", by chance 25 %"; otherwise "".
+// Returns as words the probability that the result is mere chance, for instance ", by chance 25 %".
+// Returns "" if it is no higher than for three wins in three rounds between equally fast variants.
 // python/weft/choices/learned.py must compute the same.
 std::string doubt_words(const Learner::Found& found) {
   constexpr double kMostByChance = 0.125;
