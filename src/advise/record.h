@@ -93,7 +93,8 @@ struct Touch {
   std::uint32_t count;
 };
 
-// The measured intervals before (or after) the calls at a call site.
+// For the calls at a call site, the measured times from the last access to the buffer to the call,
+// or from the call to the first access.
 struct Windows {
   std::uint64_t measured;
   std::uint64_t broken_off;  // observations that began, and then ended without a measurement

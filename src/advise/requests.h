@@ -34,8 +34,8 @@ struct Pending {
 // A persistent collective or message, with the values to record whenever it is started.
 struct Planned {
   Site* site = nullptr;  // nullptr for a message
-  // For a collective: the communicator, with an identity and a sequence number of the request's
-  // own.
+  // For a collective: a copy of the communicator's record, in which the starts of this request are
+  // counted separately.
   Communicator starts{};
   std::uint64_t bytes = 0;
   std::uint64_t arguments = 0;
@@ -69,8 +69,8 @@ void drop_request(Pending& pending);
 void note_planned(MPI_Request request, const Planned& planned);
 Planned* find_planned(MPI_Request request);  // returns nullptr if the request is not persistent
 void drop_planned(MPI_Request request);
-// collectives_pending() returns whether any incomplete request belongs to a collective. It needs no
-// lock.
+// The number of incomplete requests that belong to collectives. collectives_pending() returns
+// whether there are any; it needs no lock.
 extern std::atomic<int> pending_collectives;
 inline bool collectives_pending() {
   return pending_collectives.load(std::memory_order_relaxed) > 0;

@@ -1,6 +1,6 @@
-// Implements the calls that complete requests (MPI_Wait, MPI_Test and their variants). The
-// application holds request handles of the MPI library. Each call therefore first progresses Weft's
-// collectives, and then makes the MPI library's call of the same name.
+// Implements MPI_Wait, MPI_Test and their variants. The application's request handles are the MPI
+// library's. Each call therefore first progresses Weft's collectives, and then makes the MPI
+// library's call of the same name.
 #include <sched.h>
 
 #include <algorithm>
@@ -26,25 +26,23 @@
 namespace weft::interpose {
 namespace {
 
-// Describes a request in a completion call (such as MPI_Waitall) that belongs to an active
-// collective of Weft. index: its position in the call's array of requests.
+// A request in a completion call that belongs to an active collective of Weft.
 struct Ours {
   std::shared_ptr<CollectiveOperation> operation;
   PersistentOperation* persistent;  // nullptr if the collective is not persistent
-  int index;
+  int index;  // position in the array of requests
 
   bool persistent_and_done() const { return persistent && operation->done(); }
 };
 
-// Returns whether a thread inside MPI_Wait must also advance other collectives than its own. This
-// is so if there is no progress thread and another application thread may start collectives
-// meanwhile.
+// Returns whether a thread in MPI_Wait must also advance the collectives of other application
+// threads, because there is no progress thread.
 bool must_always_help(const Runtime& runtime) {
   return runtime.callers_only() && runtime.several_callers();
 }
 
-// Tells the progress thread that the caller blocks inside the MPI library as long as this object
-// lives. The progress thread then advances collectives that other application threads start.
+// While this object lives, the caller blocks inside the MPI library, and the progress thread
+// advances the collectives that other application threads start.
 class LibraryWaits {
  public:
   explicit LibraryWaits(Runtime* runtime) {
@@ -56,39 +54,35 @@ class LibraryWaits {
   LongjmpSafe<Progress::Blocked> blocked_;
 };
 
-// Completion carries out one completion call on an array that may contain Weft's requests, the MPI
-// library's requests and null requests. The MPI library does not see Weft's persistent requests,
-// since some libraries' array calls fail with them. The handles are copied, since the application's
-// array may no longer exist after a callback that leaves the call by longjmp().
+// Carries out one completion call on an array of requests of Weft and of the MPI library. The MPI
+// library does not see Weft's persistent requests, since some libraries' array calls fail with
+// them. The handles are copied, since a callback that leaves the call by longjmp() may end the
+// array's life.
 class Completion {
  public:
   Completion(Runtime& runtime, CallId id, int count, MPI_Request* requests);
 
   MPI_Request* for_library() { return hidden_.empty() ? requests_.data() : hidden_.data(); }
 
-  // Waits until all of Weft's collectives among the requests are complete. The caller sleeps while
-  // only worker threads have work to do.
+  // Waits until all of Weft's collectives among the requests are complete.
   void drive_to_end();
-  // Returns whether other collectives of Weft are active besides those among the requests. If so,
-  // the caller must keep advancing them while it waits.
+  // Returns whether the caller must advance other collectives while it waits for its requests.
   bool must_keep_helping() const;
-  // Calls test(&flag), the non-blocking form of the MPI library's call, until the flag is set.
-  // Between these calls it advances Weft's other collectives. Returns the MPI library's error code.
+  // Calls test(&flag) of the MPI library until the flag is set, and advances Weft's other
+  // collectives meanwhile. Returns the MPI library's error code.
   template <class Test>
   int drive_until_flag(Test test);
 
-  // Waits for all requests, one after the other, and advances Weft's other collectives meanwhile.
-  // MPI_Testall is not used, because MPICH's version reports a false error while persistent
-  // requests are pending.
+  // Waits for all requests, and advances Weft's other collectives meanwhile. MPICH's MPI_Testall is
+  // not used: with pending persistent requests it reports a false error.
   int wait_all(MPI_Status* statuses);
   bool persistent_pending() const;
   int test_any(int* index, int* flag, MPI_Status* status);
   int test_some(int* completed, int* indices, MPI_Status* statuses);
 
-  // Ends the call on a single request. It must be called after the MPI library's call has returned
-  // `code`. It counts the completed collectives for the summary, and reports errors of Weft's
-  // collectives. index: the position of the completed request; MPI_UNDEFINED if none has completed.
-  // Returns the error code for the application.
+  // Ends the call on a single request, after the MPI library's call has returned `code`. Counts the
+  // completed collective for the summary, and reports its error. index: the position of the
+  // completed request, or MPI_UNDEFINED. Returns the error code for the application.
   int finish_single(int code, int index);
   // Ends the call on several requests, as finish_single() does for one. count: the number of
   // completed requests. indices: the positions of the completed requests, in the order of
@@ -107,8 +101,7 @@ class Completion {
   const CallId id_;
   const std::span<MPI_Request> requests_;
   const std::vector<MPI_Request> before_;  // the handles at the beginning of the call
-  // The array of requests for the MPI library, with null requests in place of Weft's persistent
-  // ones.
+  // The requests for the MPI library, with null requests in place of Weft's persistent ones.
   std::vector<MPI_Request> hidden_;
   std::vector<std::size_t> hidden_at_;  // the positions of Weft's persistent requests in the array
   std::vector<Ours> ours_;
@@ -221,9 +214,8 @@ int Completion::test_some(int* completed, int* indices, MPI_Status* statuses) {
   return code;
 }
 
-// Makes the request at position `index` inactive, and sets its status, if it is a persistent
-// request of Weft. partly: whether other requests of the call have failed, so that the status must
-// contain an error code.
+// Makes the request at `index` inactive, and sets its status, if it is a persistent request of
+// Weft. partly: whether the status must contain an error code, because other requests have failed.
 void Completion::completed_at(int index, MPI_Status* status, bool partly) {
   for (const Ours& ours : ours_) {
     if (ours.index != index || !ours.persistent) continue;
@@ -238,8 +230,7 @@ bool Completion::is_completed(const Ours& ours) const {
   return Requests::own().find(ours.operation->request()) != ours.operation;
 }
 
-// Divides the time of this call among the collectives that the caller has waited for. The summary
-// reports each one's share.
+// For the summary, divides the time of this call among the collectives waited for.
 void Completion::count_wait(std::int64_t ended_ns) {
   std::vector<std::int64_t> ends_ns;
   for (const Ours& ours : ours_) ends_ns.push_back(end_of_wait(*ours.operation, ended_ns));
@@ -261,8 +252,7 @@ void Completion::observe_completed() {
   if (observing) count_wait(ended_ns);
   for (const Ours& ours : ours_) {
     Times& times = ours.operation->times;
-    // waiting_since is 0 if a nested completion call, made by another PMPI tool inside this one,
-    // has already completed and counted the collective.
+    // 0: a nested completion call, made by another PMPI tool, has counted the collective.
     if (!is_completed(ours) || times.waiting_since == 0) continue;
     runtime_.summary.completed(ours.operation->id(), times, ended_ns);
     times.waiting_since = 0;
@@ -307,9 +297,8 @@ int Completion::finish_array(int code, MPI_Status* statuses, const int* indices,
   return code;
 }
 
-// Completes the requests of an MPI_Waitall if all of them are active persistent requests of Weft,
-// and returns true. Returns false and completes none if any other request is among them, if a
-// collective has failed, or if a summary or trace is requested.
+// Completes the requests of an MPI_Waitall, if all are active persistent requests of Weft. Returns
+// false if any is not, if any has failed, or if a summary or trace is requested.
 bool wait_for_persistent(Runtime& runtime, int count, MPI_Request* requests, MPI_Status* statuses) {
   if (count <= 0 || runtime.observing()) return false;
   const std::span<MPI_Request> all(requests, static_cast<std::size_t>(count));
@@ -341,9 +330,8 @@ bool wait_for_persistent(Runtime& runtime, int count, MPI_Request* requests, MPI
   return completion->finish_single(code, 0);
 }
 
-// Returns the runtime if Weft must take part in this completion call. Returns nullptr if the MPI
-// library can complete the call alone, because the application has no requests of Weft's and the
-// summary watches none of the MPI library's.
+// Returns the runtime if Weft must take part in this completion call; nullptr if the application
+// has no requests of Weft's and the summary watches none of the MPI library's.
 inline Runtime* involved() {
   Runtime* runtime = Runtime::active();
   if (!runtime) return nullptr;
@@ -369,8 +357,7 @@ int wait(MPI_Request* request, MPI_Status* status) {
   return wait_for_any(*runtime, request, status);
 }
 
-// Carries out MPI_Waitall on an array of one request that belongs to an inline call: a collective
-// that its caller advances itself, without a list of requests.
+// Carries out MPI_Waitall on one request of a collective that only the caller advances.
 int wait_inline(Runtime& runtime, MPI_Request* request, MPI_Status* statuses) {
   const bool with_status = statuses != MPI_STATUSES_IGNORE;
   const int code =
@@ -561,9 +548,8 @@ int Testsome(int count, MPI_Request* requests, int* completed, int* indices, MPI
 
 namespace {
 
-// Progresses Weft's collectives before an MPI_Request_get_status, which looks at requests without
-// completing them. Also starts the MPI library's request that stands for each active persistent
-// request of Weft, so that the MPI library's call reports its state.
+// Progresses Weft's collectives before an MPI_Request_get_status. For each active persistent
+// request of Weft, starts the MPI library's request whose state that call will report.
 void look_at(int count, const MPI_Request* requests) {
   poll();
   Runtime* runtime = involved();

@@ -156,8 +156,8 @@ enum Word : std::uint8_t {
   kNotReady,
   kNumber,
   kSpare,
-  // The bitwise complement of kSpare. All values of kSpare are equal exactly if the maxima of both
-  // words are complements of each other.
+  // The bitwise complement of kSpare. All ranks have the same kSpare exactly if the maxima of
+  // kSpare and kSpareToo are complements of each other.
   kSpareToo,
   // 1 if at least Wish::most_own unshared internal communicators exist on this rank; otherwise 0.
   kManyOwn,

@@ -41,7 +41,8 @@ inline constexpr int kMostOwn = 63;
 // What an internal communicator is needed for.
 struct Wish {
   int most_own = 0;  // the communicator is unshared if fewer unshared ones than this exist
-  bool ready = true;  // if false on any rank, no communicator is made
+  // whether this rank can take part; if any rank cannot, no communicator is made
+  bool ready = true;
   // True if an unshared internal communicator is required even beyond kMostOwn, as long as the MPI
   // library can make one. It must be equal on all ranks.
   bool needed = false;

@@ -96,7 +96,7 @@ inline std::uint32_t called(CallId id) {
 }
 
 // Returns the cached entry for a call with these arguments; nullptr if there is none. words: the
-// arguments besides buffers and communicator. Calls with arrays pass none of them.
+// arguments besides buffers and communicator; none for calls with arrays of counts.
 template <class... Words>
 [[gnu::always_inline]] inline const CachedCall* cached_call(std::uint32_t called, MPI_Comm comm,
                                                             Words... words) {

@@ -18,7 +18,8 @@ struct Texts {
   std::string all;
 };
 
-// Gathers the sizes of the texts. On rank 0, returns memory for all texts.
+// Gathers the sizes of the ranks' texts on rank 0. bytes: the size of this rank's text. On rank 0,
+// the result has the sizes, and memory for all texts.
 Texts room_for_texts(int bytes, MPI_Comm comm) {
   int rank = 0, ranks = 1;
   library_calls.Comm_rank(comm, &rank);
