@@ -85,8 +85,7 @@ class Completion {
   // completed request, or MPI_UNDEFINED. Returns the error code for the application.
   int finish_single(int code, int index);
   // Ends the call on several requests, as finish_single() does for one. count: the number of
-  // completed requests. indices: the positions of the completed requests, in the order of
-  // `statuses`; nullptr if statuses[k] belongs to request k.
+  // completed requests. indices: their positions; nullptr if statuses[k] belongs to request k.
   int finish_array(int code, MPI_Status* statuses, const int* indices, int count);
 
  private:
@@ -252,7 +251,7 @@ void Completion::observe_completed() {
   if (observing) count_wait(ended_ns);
   for (const Ours& ours : ours_) {
     Times& times = ours.operation->times;
-    // 0: a nested completion call, made by another PMPI tool, has counted the collective.
+    // waiting_since is 0 if a nested call of another PMPI tool has counted the collective.
     if (!is_completed(ours) || times.waiting_since == 0) continue;
     runtime_.summary.completed(ours.operation->id(), times, ended_ns);
     times.waiting_since = 0;

@@ -91,8 +91,8 @@ int spares_here() {
   return static_cast<int>(count);
 }
 
-// Frees all unused communicators. The order is equal on all ranks, although ranks belong to
-// different ones.
+// Frees all unused internal communicators. All ranks free those to which they belong in the same
+// order, since MPI_Comm_free is collective.
 void free_spares() {
   const std::lock_guard lock(spares().mutex);
   for (const auto& [members, theirs] : spares().of)
