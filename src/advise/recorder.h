@@ -16,7 +16,7 @@ namespace weft::advise {
 // starts of each request are counted separately. They are 0 for all other calls.
 inline constexpr std::uint64_t kWhichPlan = (1 << 20) - 1;
 
-// What the advisor knows about a communicator.
+// Holds the advisor's data about a communicator.
 struct Communicator {
   // This number is equal on all ranks of the communicator, and different for each communicator.
   std::uint64_t identity = 0;

@@ -24,7 +24,7 @@ struct Range {
   }
 };
 
-// What the advisor knows about one thread. Only the thread itself changes it, except for
+// Holds the advisor's data about one thread. Only the thread itself changes it, except for
 // `selector`, which changes when a buffer begins or ends being watched.
 struct Thread {
   std::atomic<bool> used{false};

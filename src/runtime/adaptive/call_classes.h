@@ -113,7 +113,7 @@ class CallClasses {
   std::array<std::unique_ptr<CallClass>, 2> without_room_;
 };
 
-// What the learner must know about one call of the application.
+// Holds what the learner must know about one call of the application.
 struct Made {
   std::int64_t at_ns = 0;  // time of the call in ns; 0 if the learner does not need it
   int in_flight = 0;

@@ -14,7 +14,7 @@
 
 namespace weft {
 
-// What the ranks find out together in MPI_Init.
+// Holds what the ranks find out together in MPI_Init.
 struct Start {
   bool some_keep_level;  // whether some rank keeps the thread level that its application requested
   bool all_keep_level;

@@ -180,10 +180,11 @@ class Communicators {
   // those of MPI sessions. The result is equal on all ranks of `user`.
   static bool may_have_internal(MPI_Comm user);
 
-  // What a new communicator needs. most_own: it gets an unshared internal communicator if fewer
-  // than this number exist. leaders: whether it needs leaders, which require an unshared one.
-  // worker_for: the observer of its worker thread, which also requires an unshared one; nullptr if
-  // it needs no worker. worker_core: the core of the worker; -1 if the observer chooses it.
+  // Describes the needs of a new communicator. most_own: it gets an unshared internal communicator
+  // if fewer than this number exist. leaders: whether it needs leaders, which require an unshared
+  // one. worker_for: the observer of its worker thread, which also requires an unshared one;
+  // nullptr if it needs no worker. worker_core: the core of the worker; -1 if the observer chooses
+  // it.
   struct Wanted {
     int most_own = 0;
     bool leaders = false;

@@ -38,7 +38,7 @@ struct InternalCommunicator {
 // engine tcc, may exceed it.
 inline constexpr int kMostOwn = 63;
 
-// What an internal communicator is needed for.
+// Describes the internal communicator that is needed.
 struct Wish {
   int most_own = 0;  // the communicator is unshared if fewer unshared ones than this exist
   // whether this rank can take part; if any rank cannot, no communicator is made

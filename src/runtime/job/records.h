@@ -60,8 +60,8 @@ std::string words_of(const CallClassKey& key);
 // call 2 of 3 in turn". Returns "" if the sequence has only one call.
 std::string turn_words(std::size_t position, std::size_t cycle);
 
-// What this run has learnt about a call class (similar calls on one communicator), for the summary
-// and the file of plans.
+// Holds what this run has learnt about a call class (similar calls on one communicator). The
+// summary prints it, and the file of plans keeps it.
 struct CallClassRecord {
   CallId id{};
   CallClassKey call_class_key;
@@ -76,7 +76,8 @@ struct CallClassRecord {
   std::vector<std::string> places;
 };
 
-// What this run has learnt about all call classes, for the summary.
+// Holds what this run has learnt about all call classes (groups of similar calls). The summary
+// prints it.
 struct LearntReport {
   std::vector<CallClassRecord> call_classes;
   std::int64_t trials_cost_ns = 0;  // time that all trials on this rank have cost

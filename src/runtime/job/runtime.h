@@ -148,8 +148,8 @@ class Runtime : public Observer {
   // knows that it belongs to this library. This saves an instruction in every call.
   static inline std::atomic<Runtime*> active_{nullptr};
 
-  // What Weft's threads may do. This and the following four members do not change once active()
-  // returns the object.
+  // Tells what Weft's threads may do. This and the following four members do not change once
+  // active() returns the object.
   ThreadMay thread_may_;
   bool operators_stay_ = false;
   CoreSubscription core_subscription_ = CoreSubscription::a_core_each;

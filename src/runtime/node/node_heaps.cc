@@ -70,7 +70,7 @@ void say_if_missed(int lacking, int own_rank) {
       "): large allocations are copied as without --shared-heap");
 }
 
-// What the first rank of the node tells the other ranks.
+// The message that the first rank of the node sends to the node's other ranks.
 struct OfFirst {
   KnownRule rule;
   bool xpmem = false;  // whether XPMEM may be available
@@ -78,8 +78,8 @@ struct OfFirst {
   bool copies() const { return rule.is_to_be_measured || rule.rule.takes_any(); }
 };
 
-// What a rank offers to the other ranks of its node. A name is empty if the others cannot attach
-// the rank's memory, or cannot copy from it by the kernel.
+// Tells the other ranks of the node how they can access this rank's memory. A name is empty if the
+// others cannot attach the rank's memory, or cannot copy from it by the kernel.
 struct Offer {
   ProcessMemory::Name process{};
   OneCopy::Name copies{};

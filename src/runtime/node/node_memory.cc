@@ -23,14 +23,14 @@
 namespace weft {
 namespace {
 
-// Where a rank runs; each rank sends this to all others.
+// Describes where a rank runs. Each rank sends its description to all others.
 struct RankLocation {
   int node;  // number of the node, which is the lowest rank on it
   int domain;  // NUMA domain on the node; kNoDomain if the rank may run in several
   Processor processor;
 };
 
-// Where all ranks of MPI_COMM_WORLD run.
+// Tells where all ranks of MPI_COMM_WORLD run.
 class RankLocations {
  public:
   explicit RankLocations(const std::vector<RankLocation>& all)
@@ -77,7 +77,7 @@ std::shared_ptr<const Nodes> shared_nodes(Nodes nodes) {
   return all->get(std::move(nodes));
 }
 
-// What the first rank of a node tells the other ranks there.
+// The message that the first rank of a node sends to the node's other ranks.
 struct OfNode {
   int first;  // lowest rank on the node
   int cpus;  // number of CPUs in the topology; 0 if the node has a single NUMA domain

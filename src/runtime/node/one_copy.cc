@@ -38,7 +38,7 @@ Tuning tuning_of(std::int64_t bytes) {
   return tuning;
 }
 
-// What earlier runs have found for broadcasts or for allgathers: the size in bytes from which one
+// The result of earlier runs for broadcasts or for allgathers: the size in bytes from which one
 // copy is faster, and whether no further measurement is needed.
 struct Kept {
   std::int64_t least_bytes = OneCopyRule::kNever;

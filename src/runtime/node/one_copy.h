@@ -14,8 +14,8 @@
 
 namespace weft {
 
-// What the first rank of the node knows before a measurement. It is sent to the other ranks as
-// plain bytes.
+// Holds what the first rank of the node knows before a measurement. It is sent to the other ranks
+// as plain bytes.
 struct KnownRule {
   OneCopyRule rule;
   bool is_to_be_measured = false;

@@ -23,8 +23,8 @@ namespace weft {
 // on.
 Baton baton_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_thread);
 
-// What a rank needs to use the agent of its core: its mailbox and, on one of the ranks, the agent
-// itself.
+// Holds what a rank needs to use the agent of its core, a thread that carries out collectives of
+// all ranks on that core: its mailbox and, on one of the ranks, the agent itself.
 struct AgentOfCore {
   std::optional<Mailbox> mailbox;  // nullopt if this rank has no agent
   std::unique_ptr<CoreAgent> agent;  // only on the lowest rank of the core

@@ -154,8 +154,9 @@ class RequestedOperation : public CollectiveOperation {
   // Requests before the application can complete the request.
   int make_request();
 
-  // Continues an inline call as an ordinary collective. request: its request, whose callback must
-  // call application_completed(). turn, call, state: where the inline call has stopped.
+  // Continues an inline call, which only its caller could advance, as an ordinary collective.
+  // request: its request, whose callback must call application_completed(). turn, call, state:
+  // where the inline call has stopped.
   void take_over(MPI_Request request, const NodeBufferUse& turn, const SharedMemoryCall& call,
                  SharedMemoryCall::State state);
   static int application_completed(void* operation);
@@ -245,8 +246,8 @@ class Requests {
     existing_.fetch_add(change);
     note(request, change);
   }
-  // Changes only the count for this handle's hash. It is for a request that Weft keeps and gives to
-  // the application from time to time.
+  // Changes counts_by_hash for this handle, but not the number of existing requests. It is for a
+  // request that Weft keeps and gives to the application again and again.
   void note(MPI_Request request, int change) {
     count_like(request).fetch_add(static_cast<std::uint16_t>(change));
   }

@@ -75,8 +75,8 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
   return code;
 }
 
-// Carries out a collective by messages, or one with steps that only the MPI library can do on its
-// data. Returns an MPI error code.
+// Carries out a blocking collective by messages, or one in which the MPI library must pack or
+// reduce the data. Returns an MPI error code.
 [[gnu::noinline]] int carry_out_by_messages(Runtime& runtime, CallId id, const Call& call,
                                             const Plan& plan, std::uint32_t number) {
   auto operation = single_operation<CollectiveOperation>(id, call, plan,

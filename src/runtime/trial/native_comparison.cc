@@ -34,7 +34,7 @@ constexpr int kWarmUps = 2;
 constexpr int kBrief = kEnough;
 
 class NativeComparison {
-  // What rank 0 knows from earlier runs. nothing: no result. in_doubt: a result that must be
+  // Rank 0's knowledge from earlier runs. nothing: no result. in_doubt: a result that must be
   // measured again. settled: a result that must be checked. decided: a result for this run. The
   // other ranks know nothing and use `others`, the least value.
   enum class Known : std::int8_t { others, nothing, in_doubt, settled, decided };

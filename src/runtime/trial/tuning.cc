@@ -63,7 +63,7 @@ class Tuner {
   }
 
  private:
-  // What rank 0 knows from earlier runs. nothing: no result. not_measured: earlier runs had too
+  // Rank 0's knowledge from earlier runs. nothing: no result. not_measured: earlier runs had too
   // little time, so the choice of the fixed rule is used. doubtful: a result that must be measured
   // again. certain: a result that is used as it is.
   enum class Known : std::int64_t { nothing, not_measured, doubtful, certain };
