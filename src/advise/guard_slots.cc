@@ -150,11 +150,11 @@ void keep(Site& site, What side, Bounds bounds, Span proven, Instruction by) {
 }
 
 // Records the interval up to the first access to a receive buffer, and stops watching the buffer.
-// Accesses to other memory on the same pages were slowed down, and without that the program would
-// have reached this access earlier, so this time is subtracted. After many such accesses that is
-// uncertain, and the upper bound keeps the time. The time that it took to notice this access is
-// subtracted, too. The timeline shows the clock's unchanged times, since it shows the order of
-// accesses and calls.
+// Two times are subtracted from the interval: the time lost by page faults on other memory in the
+// same pages, and the time that it took to notice this access. If there were so many page faults
+// that these pages are no longer watched, the time lost is uncertain, and the upper bound of the
+// interval still contains it. The timeline shows the clock's unchanged times, since it shows the
+// order of accesses and calls.
 void touched(Guard& guard, std::int64_t when_ns, Instruction by, Cost cost) {
   if (guard.flight) {
     // An access by a thread of the MPI library, such as its progress thread, is part of the

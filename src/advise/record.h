@@ -53,8 +53,8 @@ enum class Unknown : std::uint32_t {
   threads,  // the process has threads that the advisor does not know
   breakpoint,  // the system permits no breakpoint
   neighbours,  // too many accesses to other memory on the buffer's pages
-  system_call,  // a system call of which it is unknown which memory it uses
-  mpi_call,  // an MPI call of which it is unknown which memory it uses
+  system_call,  // a system call that may use memory of which the advisor does not know
+  mpi_call,  // an MPI call that may use memory of which the advisor does not know
   never_touched,
   own_fault,  // the application had a fault or trap of its own
   budget,  // watching longer would have cost too much

@@ -68,7 +68,7 @@ bool InlineCall::start(Runtime& runtime, CallId id, const Call& call, const Reci
   if (!may_stay()) [[unlikely]] {
     become_operation();
     // rests_ is the number of calls that must start as ordinary collectives. This call could not be
-    // carried out inline because another rank was late; that need not be so for the next calls.
+    // carried out inline because another rank was late; the next calls may find it in time.
     rests_ = 0;
   }
   return true;
