@@ -30,14 +30,14 @@ inline constexpr std::size_t kAccess = 64;
 inline constexpr std::int64_t kLongest = INT64_C(10'000'000'000);
 inline constexpr std::int64_t kInCall = INT64_MAX;
 
-// How long it takes to notice an access to a watched buffer: the time from the return of the MPI
-// call to the clock reading in the signal handler, if the access follows at once.
+// Estimates of the time that it takes to notice an access to a watched buffer, that is, from the
+// return of the MPI call to the clock reading in the signal handler, if the access follows at once.
 struct Cost {
   std::int64_t least_ns = 0;  // lower estimate in ns
   std::int64_t most_ns = 0;  // upper estimate in ns
 };
-// How long it takes to notice an access by protected pages and by a breakpoint, as measure_cost()
-// has measured it.
+// The time that it takes to notice an access by page protection (fault_cost) and by a breakpoint.
+// measure_cost() sets both.
 extern Cost fault_cost, breakpoint_cost;
 
 // Identifies an instruction of the program by the address behind it. A function such as memcpy()

@@ -42,8 +42,8 @@ struct Planned {
   int root = 0;
   // True for a partitioned message, whose partitions are passed to MPI one by one.
   bool in_parts = false;
-  // Buffers that MPI uses from a start on. sent: bytes that the program wrote for this call. read:
-  // all bytes that MPI reads.
+  // The buffers that MPI uses while the request is active. sent: bytes that the program wrote for
+  // this call. read: all bytes that MPI reads.
   Bytes sent{}, read{};
   Sample result{};  // buffer that MPI writes
   InFlight in_flight{};  // buffers of the operation, for `weft check`

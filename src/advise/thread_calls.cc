@@ -146,7 +146,8 @@ WEFT_SHOWN pid_t fork() noexcept {
   weft::advise::fork_ended();
   if (child == 0) {
     weft::advise::guards_in_child();
-    // In the child, the recorder's lock may be held by a thread that does not exist there.
+    // Nothing is recorded in the child. A thread that does not exist there may hold the recorder's
+    // lock.
     weft::advise::recorder.stop();
   }
   return child;

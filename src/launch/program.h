@@ -16,7 +16,7 @@ std::string find_in_path(const std::string& name);
 
 struct Program {
   bool preloadable = true;
-  // Why Weft cannot be preloaded into the program, as a message; empty if it can.
+  // The message that says why Weft cannot be preloaded into the program; empty if it can.
   std::string why_not;
   Family family = Family::unknown;
   std::string mpi_library;  // the library whose name revealed the family, such as libmpi.so.12

@@ -156,8 +156,8 @@ void announce(SharedHeap& heap) {
   *name_of_heap(static_cast<std::size_t>(own - here.ranks.begin())) = heap.name();
 }
 
-// How this process can access memory of the node's other processes. attach: by XPMEM. copy: by
-// copies of the kernel. of_all() returns what is possible on all ranks.
+// Tells how this process can access memory of the node's other processes. attach: by XPMEM. copy:
+// by copies of the kernel. of_all() returns what is possible on all ranks.
 struct Abilities {
   bool attach = false, copy = false;
 };

@@ -51,7 +51,7 @@ struct DirectPlan {
 // Says how a collective call is carried out: by the MPI library, or by Weft with this engine,
 // schedule and memory.
 struct Plan : Recipe {
-  // Why the MPI library carries the call out; nullopt if Weft does.
+  // The reason why the MPI library carries the call out; nullopt if Weft does.
   std::optional<Reason> declined;
   Engine engine = Engine::native;
   Needs needs{};  // what the algorithm requires; equal on all ranks
