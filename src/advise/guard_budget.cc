@@ -19,7 +19,8 @@ namespace {
 double budget = 0;
 std::int64_t began_ns = 0;
 std::int64_t computed_before_ns = 0;
-// At least this much unused time in ns may be saved; wanted_ns may allow more.
+// The unused time for watching buffers may accumulate at least up to this value in ns; wanted_ns
+// may allow more.
 std::int64_t least_saved_ns = kHead;
 std::atomic<std::int64_t> forgone_ns{0}, wanted_ns{0};
 
@@ -32,7 +33,8 @@ std::int64_t processor_ns(clockid_t whose) {
 }
 
 void begin_budget(double part) {
-  // The allowed share of this much run time, in ns, may be saved while it is not used.
+  // Time that buffers were allowed to be watched, but were not, accumulates up to the allowed share
+  // of this run time in ns.
   constexpr std::int64_t kSavedFor = 100'000'000;
   // `part` is a share of the program's own time. The elapsed time also contains the time of
   // watching buffers, so the share is converted.

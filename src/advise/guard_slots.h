@@ -165,7 +165,7 @@ void loosen(Guard& guard);
 void note_first_write(const Guard& guard, std::int64_t when_ns);
 void written(Guard& guard, std::int64_t when_ns, Instruction by);
 void is_closed(Guard& guard, std::int64_t since_ns);
-// Wakes the advisor's thread, so that it looks which send buffers must be protected again.
+// Wakes the advisor's thread, so that it checks which send buffers must be protected again.
 void ring();
 
 // While an object of this class exists, the pages near this thread's stack pointer stay accessible.

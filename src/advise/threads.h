@@ -35,7 +35,7 @@ struct Thread {
   // kBlock.
   std::atomic<bool> dispatched{false};
   std::atomic<int> inside{0};  // how many MPI calls the thread is in, one inside the other
-  // True if it blocks a signal that accesses to watched buffers raise, or may be about to.
+  // True if the thread blocks a signal that accesses to watched buffers raise, or may be about to.
   std::atomic<bool> may_block{true};
   Range stack;
   Range signal_stack;  // the alternate signal stack that the application has set

@@ -75,8 +75,8 @@ Beginning beginning_for(int required) {
 // callback of the application may leave MPI_Finalize by longjmp().
 struct Finalizing {
   std::optional<OutsideCalls> application;  // present while the application's callbacks run
-  // Present in the part of MPI_Finalize after the callbacks, so that the watchdog reports it if it
-  // hangs.
+  // Present in the part of MPI_Finalize after the callbacks, so that the watchdog reports a hang
+  // there.
   std::optional<WatchedCall> rest;
   bool is_called = false;
 };

@@ -13,8 +13,9 @@ inline constexpr const char* kLeftToLibrary =
     "goes on after a rank has failed (mpi_ft_enable), and Weft's collectives would wait for that "
     "rank; start the job without '--with-ft ulfm' to have Weft's collectives";
 
-// Returns the configuration to use in place of `wanted` in such a job. It has no feature in which
-// all ranks take part, since they would wait there for a failed rank.
+// Returns the configuration to use in place of `wanted` in a job that continues after a rank has
+// failed. It has no feature in which all ranks take part, since they would wait there for a failed
+// rank.
 Config left_to_library(Config wanted);
 
 // Returns whether left_to_library() switches off anything that the user has requested.

@@ -44,8 +44,8 @@ class SegmentExchange {
   virtual std::optional<Lacking> who_lacks(bool this_rank) = 0;
 };
 
-// Makes these exchanges by collectives of the MPI library. To use of_first(), all ranks of the
-// communicator must be on one node.
+// Makes the exchanges of SegmentExchange by collectives of the MPI library. To use of_first(), all
+// ranks of the communicator must be on one node.
 class LibraryExchange final : public SegmentExchange {
  public:
   explicit LibraryExchange(MPI_Comm ranks) : ranks_(ranks) {}

@@ -8,8 +8,8 @@
 
 namespace weft {
 
-// Returns whether it is worth while to let the progress thread continue a collective that its start
-// call has advanced as far as possible.
+// Returns whether the progress thread should continue a collective that its start call has advanced
+// as far as possible.
 bool worth_the_thread(Engine engine, const Schedule& schedule);
 
 // Advances the collective as far as possible. If it is then not complete, passes it to the thread

@@ -145,7 +145,7 @@ std::optional<OwnMemory> memory_for(Runtime& runtime, CallId id, const Call& cal
   own.peers = peers_for(internal_collective, call, plan);
   find_edges(runtime, internal_collective, plan);
   if (!own.peers) tune(runtime, internal_collective, id, call, plan);
-  // If this is true, the MPI library may still turn out to be faster and get the call.
+  // True if the MPI library may still turn out to be faster, so that the call is left to it.
   const bool is_open = !own.peers || own.peers->needs_kernel();
   if (is_open && in_library && is_lost(runtime, internal_collective, call, plan)) {
     plan.declined = Reason::library_wins;
@@ -199,8 +199,8 @@ int give_request(std::shared_ptr<PersistentOperation> operation, MPI_Request* re
   return MPI_SUCCESS;
 }
 
-// Leaves the call to the MPI library if that has it. If not, makes a persistent collective of
-// Weft's that repeats the MPI library's non-blocking call.
+// Leaves the call to the MPI library if it has this persistent function. If not, makes a persistent
+// collective of Weft's that repeats the MPI library's non-blocking call.
 Started left_to_library(Runtime& runtime, CallId id, const Call& call, bool in_library,
                         Reason reason, MPI_Request* request) {
   if (in_library) return declined(reason);

@@ -242,7 +242,8 @@ class Tuner {
   const Call& call_;
   const Kernel kernel_;
   const Shape& shape_;
-  const bool at_once_;  // only candidates for which needs_no_later_help() returns true
+  // true if only schedules may be chosen that complete without help from a later MPI call
+  const bool at_once_;
   PlanRecord& record_;
   const Candidate by_rule_;
   Candidate chosen_ = by_rule_;
