@@ -145,7 +145,7 @@ std::string roots(const Made& one, const Made& other) {
   return "root " + std::to_string(high.root) + " here, root " + std::to_string(low.root) + " there";
 }
 
-// Returns words about the difference between the arguments of two ranks; "" if they agree.
+// Describes the difference between the arguments of two ranks; "" if they agree.
 std::string difference(const Made& one, const Made& other) {
   if (one.bytes != other.bytes && one.bytes != kNoBytes && other.bytes != kNoBytes) {
     const bool turned = one.comm_rank < other.comm_rank;

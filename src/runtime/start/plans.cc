@@ -63,8 +63,8 @@ bool stays_inline(const Runtime& runtime, const Call& call, const ScheduleResult
          !worth_the_thread(found.engine, schedule) && signals_at_once(schedule);
 }
 
-// The result of the fourth step: how data are moved on this rank, and which threads carry the call
-// out.
+// The result of the last of the four steps from a call to its plan: how data are moved on this
+// rank, and which threads carry the call out.
 struct PlacementResult {
   std::optional<Reason> declined{};
   DirectPlan direct{};
