@@ -27,8 +27,8 @@ ChoiceResult chosen_for(const PlanRequest& asked, const Eligible& eligible);
 ChoiceResult chosen_at(const PlanRequest& asked, const Eligible& eligible,
                        const CallClass& call_class, int variant);
 
-// Returns whether the user has named one of Weft's algorithms for this kind. It must be used even
-// where the MPI library's is faster.
+// Returns whether the user has named one of Weft's algorithms for this kind. A named algorithm must
+// be used even where the MPI library's collective is faster.
 bool is_named(const Runtime& runtime, const Communicator& communicator, const Shape& shape);
 // Chooses the engine that advances a collective in shared memory while the application computes. A
 // progress thread costs more time than it saves if the collective is short, or if no core is free.
