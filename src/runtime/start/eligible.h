@@ -38,7 +38,8 @@ std::optional<Reason> declined_at_once(const Runtime& runtime, const Communicato
                                        const Call& call, Use use);
 
 // Returns whether engine auto may learn about blocking calls of this kind on this communicator. It
-// may if they are not carried out in the node's shared memory, or if no rank knows their size.
+// may if they are not carried out in the node's shared memory, or if no rank knows their total
+// size.
 bool learns_blocking(const Runtime& runtime, const Communicator& communicator, Kind kind);
 // Returns whether Weft carries out calls of this kind on this communicator only if the node's
 // shared memory suffices for them.

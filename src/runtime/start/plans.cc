@@ -33,7 +33,8 @@ bool may_be_direct(const Runtime& runtime, Use use) {
 }
 
 // Returns whether only the fixed rule can decide about the call. This is so if no rank knows its
-// size, since such calls are neither compared with the MPI library nor learnt about here.
+// total size, as in MPI_Ialltoallv, since such calls are neither compared with the MPI library nor
+// learnt about here.
 bool is_up_to_the_rule(const PlanRequest& asked, const Shape& shape) {
   return !agreed_bytes(shape) && !is_named(asked.runtime, asked.communicator, shape) &&
          engine_for(asked.runtime, asked.communicator) == Engine::automatic;
