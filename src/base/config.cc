@@ -223,7 +223,9 @@ Result<bool> parse_windows(std::string_view text) {
   return unknown("windows", text, kWindowsChoices);
 }
 
-// Returns the file weft/plans in the user's cache directory ($XDG_CACHE_HOME or $HOME/.cache).
+// Returns the default file of measured plans; "" if the user has neither of the two directories
+// $XDG_CACHE_HOME and $HOME/.cache. tools/generate_reference.py copies the next line to a page.
+// Variable XDG_CACHE_HOME: the user's cache directory, whose file weft/plans keeps measured plans.
 std::string default_plan_cache() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   if (cache && *cache == '/') return std::string(cache) + "/weft/plans";
@@ -231,8 +233,8 @@ std::string default_plan_cache() {
   return home && *home == '/' ? std::string(home) + "/.cache/weft/plans" : "";
 }
 
-// Reads all variables. WEFT_LAPS is meant for tests: it is the number of rounds that are built at a
-// time for a collective with one round per rank.
+// Reads all variables. tools/generate_reference.py copies the next line to a page.
+// Variable WEFT_LAPS: how many rounds are built at a time if a collective has one per rank (128).
 Result<Config> Config::from(const std::function<const char*(const char* name)>& value_of) {
   Config config;
   config.plan_cache_file = default_plan_cache();
