@@ -33,8 +33,7 @@ std::int64_t processor_ns(clockid_t whose) {
 }
 
 void begin_budget(double part) {
-  // Time that buffers were allowed to be watched, but were not, accumulates up to the allowed share
-  // of this run time in ns.
+  // Unused time for watching buffers accumulates up to the allowed share of this run time in ns.
   constexpr std::int64_t kSavedFor = 100'000'000;
   // `part` is a share of the program's own time. The elapsed time also contains the time of
   // watching buffers, so the share is converted.

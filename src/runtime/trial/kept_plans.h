@@ -10,8 +10,8 @@
 namespace weft {
 
 // Writes the lines of all ranks to the file of plans. It is collective over all ranks, in
-// MPI_Finalize. No rank may still be inside another collective on common(). own: this rank's lines.
-// The result is valid only on rank 0.
+// MPI_Finalize. No rank may still be inside another collective on common(), Weft's shared internal
+// communicator. own: this rank's lines. The result is valid only on rank 0.
 PlanCache::Written keep_plans(PlanCache& plans, const std::string& own);
 
 }  // namespace weft
