@@ -71,7 +71,7 @@ struct Guard {
   // The time of the latest known write, which unnoticed writes may have followed; 0 if there was
   // none.
   std::int64_t wrote_ns;
-  Instruction writer;  // the instruction of that write
+  Instruction writer;  // the instruction of the latest known write
   std::int64_t closed_ns;  // the buffer has not been written since this time
   // pause_ns: the time from a write to protecting the pages again. not_before_ns: the earliest time
   // for that; kInCall while a system call may be writing the buffer.
