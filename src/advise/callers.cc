@@ -27,7 +27,7 @@ struct Known {
   std::uint16_t seen;  // how often in a row unwinding has found the same `up`
   Binding binding;
   bool follows_call;
-  bool own;  // true if the address lies in the executable itself, not in a library
+  bool own;   // true if the address lies in the executable itself, not in a library
   bool last;  // true if the function is the outermost one on the stack
 };
 constexpr std::uint16_t kSure = 3, kVaries = UINT16_MAX;
@@ -179,7 +179,7 @@ struct Python {
   int (*IsInitialized)();
   int (*GILState_Ensure)();
   void (*GILState_Release)(int);
-  void* (*GetFrame)();  // returns a borrowed reference
+  void* (*GetFrame)();      // returns a borrowed reference
   void* (*GetBack)(void*);  // returns a new reference; nullptr if there is no outer frame
   void* (*GetCode)(void*);  // returns a new reference
   int (*GetLine)(void*);

@@ -10,9 +10,9 @@ namespace weft::advise {
 // Describes a function on the call path from the program's main() to an MPI call.
 struct Outer {
   std::uintptr_t address = 0;  // address to which the call returns
-  const char* file = "";  // source file of an interpreted program; "" for compiled code
-  int line = 0;  // source line; 0 for compiled code, where `address` is used
-  bool own = false;  // true if the function belongs to the program, not to a library
+  const char* file = "";       // source file of an interpreted program; "" for compiled code
+  int line = 0;                // source line; 0 for compiled code, where `address` is used
+  bool own = false;            // true if the function belongs to the program, not to a library
 };
 // The number of functions on the call path that are kept for each MPI call: the innermost functions
 // of libraries, and then the functions of the program itself.
@@ -27,7 +27,7 @@ struct Caller {
   // calls this function.
   Outer outer[kOuter] = {};
   int outers = 0;
-  bool own = false;  // true if the function that made the MPI call belongs to the program
+  bool own = false;       // true if the function that made the MPI call belongs to the program
   std::uint64_t way = 0;  // hash of all return addresses on the call path
 };
 

@@ -34,7 +34,7 @@ inline constexpr std::int64_t kInCall = INT64_MAX;
 // return of the MPI call to the clock reading in the signal handler, if the access follows at once.
 struct Cost {
   std::int64_t least_ns = 0;  // lower estimate in ns
-  std::int64_t most_ns = 0;  // upper estimate in ns
+  std::int64_t most_ns = 0;   // upper estimate in ns
 };
 // The time that it takes to notice an access by page protection (fault_cost) and by a breakpoint.
 // measure_cost() sets both.
@@ -51,14 +51,14 @@ struct Guard {
   // True for a send buffer that may be sent again. Only writes to it are noticed.
   bool sent;
   bool read_only;  // true for a buffer in flight that MPI only reads
-  bool small;  // true if a breakpoint watches the buffer
-  bool loose;  // true once pages that hold other memory, too, are no longer watched
-  bool in_call;  // true while the call that filled the result has not returned
-  int flight;  // number of the operation in flight (check.h); 0 if none
+  bool small;      // true if a breakpoint watches the buffer
+  bool loose;      // true once pages that hold other memory, too, are no longer watched
+  bool in_call;    // true while the call that filled the result has not returned
+  int flight;      // number of the operation in flight (check.h); 0 if none
   Site* site;
-  std::uintptr_t begin, end;  // address range of the buffer
+  std::uintptr_t begin, end;   // address range of the buffer
   std::uintptr_t first, last;  // address range of its pages
-  int breakpoint;  // file descriptor of the breakpoint; -1 if pages are protected
+  int breakpoint;              // file descriptor of the breakpoint; -1 if pages are protected
   int neighbours;
   std::int64_t unseen_ns;  // time since which accesses may have been missed; 0 if none
   std::int64_t set_ns;
@@ -71,7 +71,7 @@ struct Guard {
   // The time of the latest known write, which unnoticed writes may have followed; 0 if there was
   // none.
   std::int64_t wrote_ns;
-  Instruction writer;  // the instruction of the latest known write
+  Instruction writer;      // the instruction of the latest known write
   std::int64_t closed_ns;  // the buffer has not been written since this time
   // pause_ns: the time from a write to protecting the pages again. not_before_ns: the earliest time
   // for that; kInCall while a system call may be writing the buffer.

@@ -43,21 +43,21 @@ inline constexpr int kEvents = 8192;
 enum class Unknown : std::uint32_t {
   none,
   switched_off,
-  not_supported,  // the processor or kernel does not support page protection of buffers
-  no_result,  // this rank receives no data
+  not_supported,   // the processor or kernel does not support page protection of buffers
+  no_result,       // this rank receives no data
   unknown_extent,  // the size of the receive buffer is unknown, as in neighbourhood collectives
   on_the_stack,
   shared_page,  // a pending operation or one-sided communication may use the same page
   not_plain_memory,
-  signals,  // a signal handler or thread blocks a signal that accesses raise
-  threads,  // the process has threads that the advisor does not know
-  breakpoint,  // the system permits no breakpoint
-  neighbours,  // too many accesses to other memory on the buffer's pages
+  signals,      // a signal handler or thread blocks a signal that accesses raise
+  threads,      // the process has threads that the advisor does not know
+  breakpoint,   // the system permits no breakpoint
+  neighbours,   // too many accesses to other memory on the buffer's pages
   system_call,  // a system call that may use memory of which the advisor does not know
-  mpi_call,  // an MPI call that may use memory of which the advisor does not know
+  mpi_call,     // an MPI call that may use memory of which the advisor does not know
   never_touched,
   own_fault,  // the application had a fault or trap of its own
-  budget,  // watching longer would have cost too much
+  budget,     // watching longer would have cost too much
   count
 };
 inline constexpr int kUnknowns = static_cast<int>(Unknown::count);
@@ -112,7 +112,7 @@ struct OuterPlace {
   // index in Record::modules plus 1; 0: this and all following entries are unused
   std::uint32_t module;
   std::uint32_t line;  // source line if the module is an interpreter's source file; otherwise 0
-  std::uint32_t own;  // 1 if the function belongs to the program, not to a library
+  std::uint32_t own;   // 1 if the function belongs to the program, not to a library
   std::uint32_t unused;
 };
 
@@ -127,18 +127,18 @@ struct Site {
   std::uint32_t call;  // value of CallId
   std::uint32_t comm_size;
   std::uint32_t comm_nodes;
-  std::uint32_t comm_kind;  // 0: MPI_COMM_WORLD, 1: MPI_COMM_SELF, 2: another
+  std::uint32_t comm_kind;   // 0: MPI_COMM_WORLD, 1: MPI_COMM_SELF, 2: another
   std::uint32_t size_class;  // 0: no bytes; k: from 2^(k-1) to below 2^k bytes
   std::uint32_t binding;  // value of Binding: the language binding through which the call is made
   // File, line and function if an interpreter makes the call; "" for compiled code.
   char where[kWhere];
   OuterPlace outer[kOuters];  // the functions that called it, innermost first (callers.h)
-  std::uint64_t own;  // 1 if the program itself makes the call, not a library
+  std::uint64_t own;          // 1 if the program itself makes the call, not a library
   std::uint64_t calls;
   std::uint64_t bytes;
   std::uint64_t ns;  // total time inside the calls
-  Windows after;  // intervals from the call's return to the first access to its receive buffer
-  Windows before;  // intervals from the last write of the send buffer to the call
+  Windows after;     // intervals from the call's return to the first access to its receive buffer
+  Windows before;    // intervals from the last write of the send buffer to the call
   // For non-blocking and persistent calls. completed: the number of completed operations.
   // between_ns: the total time from start to the completing call. waited_ns: the total time inside
   // the completing calls. tests: the number of unsuccessful tests.
@@ -148,12 +148,12 @@ struct Site {
   // share.
   std::uint64_t waited_ns;
   std::uint64_t tests;
-  std::uint64_t repeated;  // number of calls with the same arguments as the call before
-  std::uint64_t arguments;  // hash of the last call's arguments
+  std::uint64_t repeated;     // number of calls with the same arguments as the call before
+  std::uint64_t arguments;    // hash of the last call's arguments
   std::uint64_t next_window;  // number of the next call at this site whose buffers will be watched
-  std::uint64_t samples;  // number of calls whose buffers were watched
-  std::int64_t left_ns;  // time at which the last call returned
-  std::int64_t gap_ns;  // time between the last two calls
+  std::uint64_t samples;      // number of calls whose buffers were watched
+  std::int64_t left_ns;       // time at which the last call returned
+  std::int64_t gap_ns;        // time between the last two calls
   // Upper bound of the latest measured time from the last write of the send buffer to a call; 0 if
   // there is none.
   std::int64_t quiet_ns;
@@ -169,7 +169,7 @@ struct MessageWait {
   std::uint64_t address;
   std::uint64_t offset;  // offset in the executable or library
   std::uint32_t module;
-  std::uint32_t call;  // value of CallId
+  std::uint32_t call;     // value of CallId
   std::uint32_t binding;  // value of Binding
   // File, line and function if an interpreter makes the call; "" for compiled code.
   char where[kWhere];
@@ -225,11 +225,11 @@ struct Header {
   std::uint32_t modules;
   std::uint32_t message_waits;
   std::uint32_t nodes;
-  std::uint32_t cores;  // number of cores of this rank's node
+  std::uint32_t cores;    // number of cores of this rank's node
   std::uint32_t threads;  // number of the application's threads that computed
   std::uint32_t node_ranks;
   std::uint32_t windows_off;  // value of Unknown: the reason why no intervals were measured at all
-  std::uint32_t event_room;  // number of entries of `events` on this rank
+  std::uint32_t event_room;   // number of entries of `events` on this rank
   std::int64_t began_ns;
   std::int64_t ended_ns;
   std::int64_t in_mpi_ns;
@@ -239,7 +239,7 @@ struct Header {
   std::int64_t clock_error_ns;
   std::int64_t copy_bytes_per_ms;
   std::int64_t observing_ns;  // upper estimate of the time in ns that observing an access takes
-  std::uint64_t events;  // number of all events, including those not kept
+  std::uint64_t events;       // number of all events, including those not kept
   std::uint64_t node;
   char host[64];
   char program[kPath];

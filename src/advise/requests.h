@@ -17,7 +17,7 @@ namespace weft::advise {
 
 struct Pending {
   std::uint64_t request = 0;  // handle as a number; 0 if the entry is unused
-  Site* site = nullptr;  // site of a non-blocking collective; nullptr for a message
+  Site* site = nullptr;       // site of a non-blocking collective; nullptr for a message
   bool is_message = false;
   // The number of messages with this handle. An MPI library may give the same handle to several
   // messages that are already sent.
@@ -45,8 +45,8 @@ struct Planned {
   // The buffers that MPI uses while the request is active. sent: bytes that the program wrote for
   // this call. read: all bytes that MPI reads.
   Bytes sent{}, read{};
-  Sample result{};  // buffer that MPI writes
-  InFlight in_flight{};  // buffers of the operation, for `weft check`
+  Sample result{};         // buffer that MPI writes
+  InFlight in_flight{};    // buffers of the operation, for `weft check`
   std::uint64_t comm = 0;  // the communicator's handle as a number, for `weft check`
 };
 

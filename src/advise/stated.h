@@ -16,8 +16,8 @@ inline constexpr std::uint64_t kNoBytes = UINT64_MAX;
 
 struct Stated {
   std::uint64_t bytes = kNoBytes;  // bytes that must be equal on all ranks
-  std::uint64_t own = kNoBytes;  // bytes that this rank sends to itself, which must equal `bytes`
-  bool by_peer = false;  // true if `to` and `from` contain the bytes for each peer
+  std::uint64_t own = kNoBytes;    // bytes that this rank sends to itself, which must equal `bytes`
+  bool by_peer = false;            // true if `to` and `from` contain the bytes for each peer
   std::uint64_t to[kPeers], from[kPeers];
   // Numbers that stand for the datatype and the operator of the call. They are compared between
   // ranks only if neither is 0. The number is 0 for one-byte types, since programs move any data as

@@ -8,7 +8,7 @@ namespace weft::advise {
 
 enum class Memory : unsigned char {
   known,  // the call accesses only the visited ranges
-  ends,  // the call may access other memory, so no buffer may be watched during the call
+  ends,   // the call may access other memory, so no buffer may be watched during the call
 };
 
 // Receives the memory ranges of a system call: visit() is called for each range that the system

@@ -30,7 +30,7 @@ struct Thread {
   std::atomic<bool> used{false};
   kernel::Selector selector{kernel::kAllow};
   bool of_library = false;  // true for threads that the MPI library or the advisor has started
-  bool watcher = false;  // true for the advisor's own thread
+  bool watcher = false;     // true for the advisor's own thread
   // True if the kernel redirects this thread's system calls to the advisor whenever `selector` is
   // kBlock.
   std::atomic<bool> dispatched{false};
@@ -43,7 +43,7 @@ struct Thread {
   // next thread that gets this record reuses it.
   void* spare_stack = nullptr;
   std::uintptr_t control = 0;  // address of the thread control block
-  pid_t number = 0;  // the kernel's thread ID
+  pid_t number = 0;            // the kernel's thread ID
   // The thread's stack pointer while it blocks signals to use the table of watched buffers (class
   // StackInUse); otherwise 0.
   std::atomic<std::uintptr_t> stack_in_use{0};

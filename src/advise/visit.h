@@ -95,9 +95,9 @@ class Visit {
   }
   // Describes the output arguments of a call that completes requests.
   struct Ends {
-    bool tests = false;  // true if the call is a test; false if it waits
-    bool all = false;  // whether all requests are complete whenever any() returns true
-    const int* flag = nullptr;  // output argument `flag`; nullptr if the call has none
+    bool tests = false;          // true if the call is a test; false if it waits
+    bool all = false;            // whether all requests are complete whenever any() returns true
+    const int* flag = nullptr;   // output argument `flag`; nullptr if the call has none
     const int* count = nullptr;  // number of `indices`; nullptr if there is one
     // Output argument with the completed requests; nullptr if the call has none.
     const int* indices = nullptr;
@@ -126,7 +126,7 @@ class Visit {
   int window_made(int code);
   int window_freed(int code);
   int begun(int code);  // begins the recording; must be called after MPI_Init
-  void ending();  // ends the recording; must be called before MPI_Finalize
+  void ending();        // ends the recording; must be called before MPI_Finalize
   int made(MPI_Comm parent, const MPI_Comm* comm, bool duplicate, int code);
   void forgets(MPI_Comm comm);
 
@@ -170,7 +170,7 @@ class Visit {
   std::unique_ptr<MPI_Request[]> many_;
   std::int64_t count_ = 0;
   std::uint64_t noted_ = 0;  // number of requests recorded before the call
-  InFlight memory_;  // buffers of the message that this call starts
+  InFlight memory_;          // buffers of the message that this call starts
 };
 
 }  // namespace weft::advise

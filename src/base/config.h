@@ -169,7 +169,7 @@ struct Config {
   int iterations_at_a_time = 128;
   bool summary = false;
   std::string summary_json_file;  // the FILE of WEFT_SUMMARY=json:FILE; empty for none
-  std::string trace_file;  // WEFT_TRACE: the file; empty for no trace
+  std::string trace_file;         // WEFT_TRACE: the file; empty for no trace
   // WEFT_ALGORITHM_<KIND>: the name of the algorithm for each kind; empty if Selector chooses it.
   std::array<std::string, kKinds> algorithm{};
 

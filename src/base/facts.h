@@ -12,9 +12,9 @@ namespace weft {
 
 // Describes one option on which all ranks must agree. No string in it may contain a tab or newline.
 struct Fact {
-  std::string name;  // the name of the option or info key
+  std::string name;   // the name of the option or info key
   std::string value;  // the value as the user writes it
-  std::string wire;  // the value to compare, which must be equal on all ranks
+  std::string wire;   // the value to compare, which must be equal on all ranks
 
   bool operator==(const Fact&) const = default;
 };

@@ -20,7 +20,7 @@ class FloatingPoint {
  private:
 #if defined(__x86_64__)
   std::uint32_t vectors_ = 0;  // the SSE control register MXCSR without its exception flags
-  std::uint16_t x87_ = 0;  // the x87 control word, which matters for long double
+  std::uint16_t x87_ = 0;      // the x87 control word, which matters for long double
 #elif defined(__aarch64__)
   std::uint64_t control_ = 0;  // the register FPCR: rounding mode and exception masks
 #else

@@ -33,7 +33,7 @@ enum class Kind : std::uint8_t {
 inline constexpr int kKinds = 22;
 
 const char* kind_name(Kind kind);  // returns the kind's name, such as "allreduce"
-bool reduces(Kind kind);  // returns whether calls of this kind have an MPI_Op
+bool reduces(Kind kind);           // returns whether calls of this kind have an MPI_Op
 bool is_neighborhood(Kind kind);
 // Returns whether calls of this kind have a single count for each buffer instead of an array of
 // counts, so that all ranks know the size of the call.

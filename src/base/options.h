@@ -27,7 +27,7 @@ struct Option {
   // that the user chooses; "" for any value.
   const char* choices;
   const char* default_value;  // the default value as the help shows it
-  const char* variable;  // the environment variable; "" for none
+  const char* variable;       // the environment variable; "" for none
   // The variable's value if the option is given without a value; the option's value must then
   // follow an equals sign. nullptr: the option always needs a value.
   const char* alone;

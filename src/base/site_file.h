@@ -20,7 +20,7 @@ struct SiteFile {
   // The message for the user about a mistake in the file; "" if there is none.
   std::string mistake;
 
-  std::string name{};  // the path of the file
+  std::string name{};        // the path of the file
   std::vector<int> lines{};  // the line number of each entry of `values`
 
   // Returns the value of a variable; nullptr if the file does not set it.

@@ -30,7 +30,7 @@ namespace {
 struct Ours {
   std::shared_ptr<CollectiveOperation> operation;
   PersistentOperation* persistent;  // nullptr if the collective is not persistent
-  int index;  // position in the array of requests
+  int index;                        // position in the array of requests
 
   bool persistent_and_done() const { return persistent && operation->done(); }
 };

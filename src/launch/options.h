@@ -21,7 +21,7 @@ struct RunOptions {
   Family mpi = Family::unknown;  // from --mpi or WEFT_MPI; unknown: detected from the program
   bool verbose = false;
   bool watched = false;  // true if the advisor's library is to be preloaded
-  bool engines = true;  // true if the library with Weft's collectives is to be preloaded
+  bool engines = true;   // true if the library with Weft's collectives is to be preloaded
   enum class Help : unsigned char { none, text, json } help = Help::none;
   std::vector<std::string> command;
   std::string refusal;  // why an option or variable is wrong; empty if all are right

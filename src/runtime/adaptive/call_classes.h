@@ -40,7 +40,7 @@ struct CallClass {
   CallClass& operator=(const CallClass&) = delete;
 
   CallClasses& among;  // all call classes of the communicator
-  const CallId id;  // MPI function of the first call in this class
+  const CallId id;     // MPI function of the first call in this class
   const CallClassKey key;
   const std::vector<Choice> variants;
   Learner learner;

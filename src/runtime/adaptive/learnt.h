@@ -63,7 +63,7 @@ class Learnt {
     int depth = 1;
   };
   std::map<std::string, Known> known_;  // results of earlier runs, by the key in the file of plans
-  std::mutex mutex_;  // guards records_
+  std::mutex mutex_;                    // guards records_
   // The results of this run, by key and position. If several communicators have the same key,
   // results that this run has measured are preferred to older ones, and then those of more calls.
   std::map<std::string, CallClassRecord> records_;

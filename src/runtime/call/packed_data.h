@@ -45,7 +45,7 @@ class PackedData {
     Side(const Call& call, const Shape& shape, Buffer buffer);
 
     const std::vector<Run> runs;  // all elements of the buffer; empty if it is not packed
-    const std::int64_t length;  // packed size of all runs in bytes
+    const std::int64_t length;    // packed size of all runs in bytes
     TempBuffer bytes;
     const bool is_read, is_written;
   };

@@ -59,7 +59,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::atomic<bool> freed{false};
   // The processor type, if all ranks have the same one and some share memory.
   Processor processor = Processor::other;
-  const Tags tags;  // the tags to use on the internal communicator
+  const Tags tags;    // the tags to use on the internal communicator
   const Route route;  // the communicator and ranks for Weft's messages
   const int rank;
   const int size;

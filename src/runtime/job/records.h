@@ -16,7 +16,7 @@ namespace weft {
 // The times of a non-blocking or persistent collective, in ns. They are recorded only if a summary
 // or a trace is requested.
 struct Times {
-  std::int64_t started = 0;  // when the start call returned
+  std::int64_t started = 0;   // when the start call returned
   std::int64_t finished = 0;  // when the collective was complete
   std::int64_t waiting_since = 0;
   // The duration of the completion calls. If a call waited for several collectives, only this one's
@@ -81,7 +81,7 @@ struct CallClassRecord {
 struct LearntReport {
   std::vector<CallClassRecord> call_classes;
   std::int64_t trials_cost_ns = 0;  // time that all trials on this rank have cost
-  std::int64_t won_ns = 0;  // time that the learnt choices have saved
+  std::int64_t won_ns = 0;          // time that the learnt choices have saved
   bool is_kept = false;  // whether the results were written to a file of plans for later runs
 };
 // text_of() returns one line for each call class; json_of() returns the members of a JSON array.

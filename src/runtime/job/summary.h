@@ -118,7 +118,7 @@ class Summary {
   };
   const bool wanted_;
   const std::int64_t since_ns_ = now_ns();  // time of MPI_Init
-  std::int64_t until_ns_ = 0;  // time of MPI_Finalize
+  std::int64_t until_ns_ = 0;               // time of MPI_Finalize
   std::array<Counters, kCalls> counters_{};
   std::atomic<std::int64_t> left_to_agent_{0};
   std::mutex plans_mutex_;  // guards plans_

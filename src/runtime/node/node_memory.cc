@@ -25,7 +25,7 @@ namespace {
 
 // Describes where a rank runs. Each rank sends its description to all others.
 struct RankLocation {
-  int node;  // number of the node, which is the lowest rank on it
+  int node;    // number of the node, which is the lowest rank on it
   int domain;  // NUMA domain on the node; kNoDomain if the rank may run in several
   Processor processor;
 };
@@ -80,7 +80,7 @@ std::shared_ptr<const Nodes> shared_nodes(Nodes nodes) {
 // The message that the first rank of a node sends to the node's other ranks.
 struct OfNode {
   int first;  // lowest rank on the node
-  int cpus;  // number of CPUs in the topology; 0 if the node has a single NUMA domain
+  int cpus;   // number of CPUs in the topology; 0 if the node has a single NUMA domain
 };
 
 // Returns where this rank runs. It is collective over the ranks of a node, of which only the first

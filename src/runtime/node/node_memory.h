@@ -87,7 +87,7 @@ std::optional<std::shared_ptr<Segment>> segment_by(SegmentExchange& talk, int ra
 // The arguments with which the ranks of a communicator agree on shared memory for each of their
 // nodes.
 struct RoomWanted {
-  MPI_Comm comm;  // a communicator of all ranks, with error handler MPI_ERRORS_RETURN
+  MPI_Comm comm;       // a communicator of all ranks, with error handler MPI_ERRORS_RETURN
   const Route& route;  // communicator, ranks and tag for messages between the ranks
   int tag;
   // The size of the memory that is needed besides the node buffers, in bytes. It must be equal on

@@ -19,7 +19,7 @@ namespace weft {
 // segment.
 struct SegmentOffer {
   std::int64_t bytes = 0;  // 0 if the node needs no segment
-  SegmentName name{};  // empty if the segment could not be created
+  SegmentName name{};      // empty if the segment could not be created
 };
 
 // Says which rank is the lowest that has no segment although it needs one: no rank, this rank, or

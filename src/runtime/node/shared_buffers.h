@@ -28,7 +28,7 @@ class BuffersToShow {
   struct Part {
     bool is_used = false;
     Location origin{};  // the place in the buffer from which other ranks count offsets
-    Range bytes{};  // range in bytes from the beginning of the buffer
+    Range bytes{};      // range in bytes from the beginning of the buffer
   };
   static Part part(const Shape& shape, const Location& origin);
   ShownBuffer shown(const Part& part, const Call& call, std::span<const int> all_ranks,

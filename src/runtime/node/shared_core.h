@@ -26,10 +26,10 @@ Baton baton_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_t
 // Holds what a rank needs to use the agent of its core, a thread that carries out collectives of
 // all ranks on that core: its mailbox and, on one of the ranks, the agent itself.
 struct AgentOfCore {
-  std::optional<Mailbox> mailbox;  // nullopt if this rank has no agent
+  std::optional<Mailbox> mailbox;    // nullopt if this rank has no agent
   std::unique_ptr<CoreAgent> agent;  // only on the lowest rank of the core
   bool shares_core = false;
-  bool is_refused = false;  // whether the system has refused a thread for the agent
+  bool is_refused = false;       // whether the system has refused a thread for the agent
   const char* why_none() const;  // returns as words why there is no mailbox
 };
 // Starts the agent of this rank's core, if two or more progress threads share the core. The agent

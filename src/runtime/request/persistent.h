@@ -115,10 +115,10 @@ class PersistentOperation final : public CollectiveOperation,
   const std::unique_ptr<NodeMemory> node_;
   const std::shared_ptr<Leaders> leaders_;
   const Stays stays_inline_;
-  SharedMemoryCall alone_;  // carries out the collective on the calling thread
+  SharedMemoryCall alone_;              // carries out the collective on the calling thread
   std::atomic<bool> is_inline_{false};  // set to false by taken_over(), and read by claim()
-  bool offered_ = false;  // whether other threads may take the collective over
-  bool counted_ = false;  // whether Requests counts this collective as active
+  bool offered_ = false;                // whether other threads may take the collective over
+  bool counted_ = false;                // whether Requests counts this collective as active
   bool started_before_ = false;
   std::atomic<bool> active_{false};  // changed by the application's start and completion calls
   int carrier_tag_ = 0;

@@ -34,7 +34,7 @@ constexpr std::size_t kMostTold = 8;
 // The MPI call in which an application thread is. That thread writes it, and the watchdog's thread
 // reads it.
 struct Place {
-  std::atomic<int> call{-1};  // -1 if the thread is in no call that may wait
+  std::atomic<int> call{-1};              // -1 if the thread is in no call that may wait
   std::atomic<std::int64_t> since_ns{0};  // must be written before `call`
   bool taken = false;
 };
@@ -68,7 +68,7 @@ class Watchdog {
   Operations unfinished(std::int64_t now, bool& fresh);
   void tell(const std::vector<Wait>& waits, const Operations& operations, std::int64_t now);
 
-  std::mutex mutex_;  // guards places_ and stopping_
+  std::mutex mutex_;          // guards places_ and stopping_
   std::deque<Place> places_;  // never shrinks, since threads keep pointers to entries
   bool stopping_ = false;
   std::condition_variable changed_;

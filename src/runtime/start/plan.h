@@ -27,15 +27,15 @@ class Variants;
 // Says how the call's data are moved on this rank.
 enum class Data : std::uint8_t {
   by_messages,  // messages, perhaps with shared memory
-  in_memory,  // shared memory, without messages
+  in_memory,    // shared memory, without messages
   // Shared memory, without data in GPU memory, and without buffers that other ranks use in place.
   at_once
 };
 
 // Says which threads carry out a call.
 enum class Carrier : std::uint8_t {
-  callers,  // application threads only: the call runs a function that no other thread may run
-  executor,  // the engine's thread, and application threads
+  callers,     // application threads only: the call runs a function that no other thread may run
+  executor,    // the engine's thread, and application threads
   inline_call  // only the calling thread, if possible as an InlineCall
 };
 

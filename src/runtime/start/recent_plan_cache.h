@@ -37,7 +37,7 @@ class RecentPlanCache {
     Use use{};
     std::uint32_t buffers = 0;
     int sends = 0, recvs = 0;  // lengths of the call's arrays
-    Call call{};  // the call, with copies of its arrays
+    Call call{};               // the call, with copies of its arrays
     Plan plan{};
     KeptArrays arrays;
 

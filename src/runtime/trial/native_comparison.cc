@@ -177,7 +177,7 @@ class NativeComparison {
   const LibraryForm form_;
   std::optional<KnownNativeResult> earlier_;  // known to rank 0 only
   Known known_ = Known::nothing;  // rank 0's knowledge from earlier runs; equal on all ranks
-  bool won_ = false;  // whether Weft was faster in earlier runs
+  bool won_ = false;              // whether Weft was faster in earlier runs
   std::int64_t began_ns_ = 0;
   const OwnCommunicator* of_library_ = nullptr;  // the communicator for the MPI library's calls
 };

@@ -29,7 +29,7 @@ struct NativeQuestion {
   Kind kind;
   int ranks;
   std::uint64_t most_bytes;
-  bool blocking;  // true for a blocking call; false for a persistent one
+  bool blocking;   // true for a blocking call; false for a persistent one
   bool by_kernel;  // true if Weft uses copies by the kernel
   MPI_Op op;
   MPI_Datatype type;

@@ -107,8 +107,8 @@ class Tuner {
   // Returns the maximum of each word over all ranks; nullopt if ranks have made different calls.
   std::optional<Facts> greatest(const Facts& own) {
     const std::int64_t number = call_number();
-    // All ranks' numbers are equal exactly if the maxima of the number and of its bitwise complement
-    // are complements of each other.
+    // All ranks' numbers are equal exactly if the maxima of the number and of its bitwise
+    // complement are complements of each other.
     InternalCollective::Words words{number, ~number};
     std::copy(own.begin(), own.end(), words.begin() + 2);
     const auto all = internal_collective_.greatest(words);
@@ -247,8 +247,8 @@ class Tuner {
   PlanRecord& record_;
   const Candidate by_rule_;
   Candidate chosen_ = by_rule_;
-  bool was_measured_ = false;  // whether earlier runs have measured the choice
-  std::string key_;  // key in the file of plans; set on rank 0 only
+  bool was_measured_ = false;           // whether earlier runs have measured the choice
+  std::string key_;                     // key in the file of plans; set on rank 0 only
   std::optional<MeasuredPlan> before_;  // result of earlier runs; set on rank 0 only
   std::int64_t began_ns_ = 0;
 };
