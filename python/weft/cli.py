@@ -30,6 +30,7 @@ from weft.sim import command as sim_command
 from weft.terminal import messages
 from weft.terminal.descriptions import Command, python_commands
 from weft.terminal.plain_help import help_of
+from weft.trace import command as trace_command
 from weft.trying import command as try_command
 
 FIRST = "Start with these"
@@ -168,6 +169,7 @@ command("demo", FIRST)(demo_command.demo)
 command("bench", MEASURING)(bench_command.bench)
 command("compare", MEASURING)(report_command.compare)
 command("report", MEASURING)(report_command.report)
+command("trace", MEASURING)(trace_command.trace)
 command("learned", MEASURING)(learned_command.learned)
 app.add_typer(lab_app, name="lab", rich_help_panel=MEASURING)
 lab_app.command("run", cls=PlainCommand, context_settings=RUNS_A_PROGRAM)(lab_command.run)

@@ -24,6 +24,7 @@ COMMANDS = (
     "bench",
     "report",
     "compare",
+    "trace",
     "plan",
     "place",
     "model",

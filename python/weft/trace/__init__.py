@@ -1,0 +1,1 @@
+"""`weft trace`: timelines that Weft has written, in other formats."""
