@@ -20,8 +20,10 @@
 #include <vector>
 
 #include "fibres.h"
+#include "layer_traffic.h"
 #include "row_exchange.h"
 #include "rows_memory.h"
+#include "skewed.h"
 #include "stream.h"
 #include "tensor.h"
 #include "trials.h"
@@ -33,6 +35,7 @@ using rows::Exchange;
 using rows::How;
 using tensor::at;
 using tensor::Part;
+using traffic::Traffic;
 
 struct Settings {
   tensor::Problem problem;
@@ -41,47 +44,6 @@ struct Settings {
   std::string exchange = "all";  // or one form
   std::string factors;           // the file to which they are written
 };
-
-// ---- Who needs which rows -----------------------------------------------------------------------
-
-// Between the ranks of a mode's layer. Partial rows travel to their owner, where they wait in `in`
-// by rank; the finished rows travel from the owner to the same ranks.
-struct Traffic {
-  MPI_Comm layer = MPI_COMM_NULL;
-  rows::Lists to_owners, to_users;
-  int waiting = 0;  // rows of `in`
-};
-
-Traffic traffic_of(const tensor::Mode& mode) {
-  Traffic made;
-  MPI_Comm_split(MPI_COMM_WORLD, mode.layer, mode.place, &made.layer);
-  const auto members = at(trials::size_of(made.layer));
-  for (rows::Lists* lists : {&made.to_owners, &made.to_users}) {
-    lists->sent.resize(members), lists->received.resize(members);
-  }
-  std::vector<int> asked(members), wanted(members), from(members), places(members);
-  std::size_t owner = 0;
-  for (std::size_t i = 0; i < mode.foreign.size(); ++i) {
-    while (mode.foreign[i] >= mode.starts[owner + 1]) ++owner;
-    const int row = mode.owned + static_cast<int>(i);
-    made.to_owners.sent[owner].push_back(row), made.to_users.received[owner].push_back(row);
-    ++asked[owner];
-  }
-  MPI_Alltoall(asked.data(), 1, MPI_INT, wanted.data(), 1, MPI_INT, made.layer);
-  std::exclusive_scan(asked.begin(), asked.end(), places.begin(), 0);
-  std::exclusive_scan(wanted.begin(), wanted.end(), from.begin(), 0);
-  made.waiting = std::accumulate(wanted.begin(), wanted.end(), 0);
-  std::vector<int> numbers(at(made.waiting));
-  MPI_Alltoallv(mode.foreign.data(), asked.data(), places.data(), MPI_INT, numbers.data(),
-                wanted.data(), from.data(), MPI_INT, made.layer);
-  for (std::size_t user = 0; user < members; ++user) {
-    for (int i = from[user]; i < from[user] + wanted[user]; ++i) {
-      made.to_users.sent[user].push_back(numbers[at(i)] - mode.first);
-      made.to_owners.received[user].push_back(i);
-    }
-  }
-  return made;
-}
 
 // ---- The decomposition --------------------------------------------------------------------------
 
@@ -97,7 +59,7 @@ class Decomposition {
     for (int mode = 0; mode < modes(); ++mode) {
       const tensor::Mode& one = part.modes[at(mode)];
       trees_.push_back(fibres::tree_of(part, mode));
-      traffic_.push_back(traffic_of(one));
+      traffic_.push_back(traffic::of(one));
       factor_.emplace_back(size(one.rows())), product_.emplace_back(size(one.rows()));
       in_.emplace_back(size(traffic_.back().waiting));
     }
@@ -308,24 +270,21 @@ class Decomposition {
     }
     return good;
   }
-  // Solves for some rows. As many as `tag ranges` go side by side, each in the order of one alone.
+  // Solves for some rows. As many as `lanes` go side by side, each in the order of one alone.
   void substitute(const Square& lower, int rows, double* values) const {
-    constexpr int tag_ranges = 8;
-    std::vector<double> block(at(length_ * tag_ranges));
-    const auto x = [&](int i) { return block.data() + i * tag_ranges; };
+    constexpr int lanes = 8;
+    std::vector<double> block(at(length_ * lanes));
+    const auto x = [&](int i) { return block.data() + i * lanes; };
     const auto take = [&](int i, int k, double factor) {
-      for (int tag_range = 0; tag_range < tag_ranges; ++tag_range)
-        x(i)[tag_range] -= factor * x(k)[tag_range];
+      for (int lane = 0; lane < lanes; ++lane) x(i)[lane] -= factor * x(k)[lane];
     };
     const auto divide = [&](int i) {
-      for (int tag_range = 0; tag_range < tag_ranges; ++tag_range)
-        x(i)[tag_range] /= lower[at(i * length_ + i)];
+      for (int lane = 0; lane < lanes; ++lane) x(i)[lane] /= lower[at(i * length_ + i)];
     };
-    for (int first = 0; first < rows; first += tag_ranges, values += tag_ranges * length_) {
-      const int count =
-          std::min(tag_ranges, rows - first);  // the other tag ranges keep what they had
-      for (int tag_range = 0; tag_range < count; ++tag_range) {
-        for (int i = 0; i < length_; ++i) x(i)[tag_range] = values[tag_range * length_ + i];
+    for (int first = 0; first < rows; first += lanes, values += lanes * length_) {
+      const int count = std::min(lanes, rows - first);  // the other lanes keep what they had
+      for (int lane = 0; lane < count; ++lane) {
+        for (int i = 0; i < length_; ++i) x(i)[lane] = values[lane * length_ + i];
       }
       for (int i = 0; i < length_; ++i) {
         for (int k = 0; k < i; ++k) take(i, k, lower[at(i * length_ + k)]);
@@ -335,8 +294,8 @@ class Decomposition {
         for (int k = i + 1; k < length_; ++k) take(i, k, lower[at(k * length_ + i)]);
         divide(i);
       }
-      for (int tag_range = 0; tag_range < count; ++tag_range) {
-        for (int i = 0; i < length_; ++i) values[tag_range * length_ + i] = x(i)[tag_range];
+      for (int lane = 0; lane < count; ++lane) {
+        for (int i = 0; i < length_; ++i) values[lane * length_ + i] = x(i)[lane];
       }
     }
   }
@@ -487,6 +446,26 @@ int speed(const Settings& settings, const Part& part, int repetitions) {
   return 0;
 }
 
+// What the command line leaves open: a tenth of the real tensor's rows in each mode, and its
+// density.
+void complete(tensor::Problem* problem) {
+  const bool skewed = problem->is_skewed();
+  std::vector<int>& extents = problem->dimensions;
+  if (extents.empty() && !skewed) extents = {400, 300, 200};
+  if (extents.empty()) {
+    for (const int extent : skewed::dimensions) extents.push_back(extent / 10);
+  }
+  if (problem->entries == 0) problem->entries = skewed ? skewed::entries_of(extents) : 200000;
+}
+
+// This rank's entries at the beginning; all ranks get the sentence that says what is wrong.
+std::string begin(const tensor::Problem& problem, tensor::Tensor* begun) {
+  if (!problem.file.empty() && !problem.is_skewed()) return tensor::read(problem.file, begun);
+  *begun = problem.is_skewed() ? skewed::generate(problem.dimensions, problem.entries)
+                               : tensor::generate(problem);
+  return "";
+}
+
 int run(int argc, char** argv) {
   Settings settings;
   std::string what = "measure";
@@ -502,21 +481,18 @@ int run(int argc, char** argv) {
   options.choice("exchange", &settings.exchange,
                  {"all", "overlapped", "neighbours", "rows", "messages"});
   options.text("factors", &settings.factors);
-  options.choice("what", &what, {"measure", "speed"});
+  options.choice("what", &what, {"measure", "speed", "pattern"});
   trial.offer(&options);
   trial.offer_blocking(&options);
   std::string wrong = options.read(argc, argv);
+  complete(&settings.problem);
   const std::size_t order = settings.problem.dimensions.size();
   if (wrong.empty() && (order < 3 || order > 8)) wrong = "--dimensions takes 3 to 8 numbers";
   Part part;
   if (wrong.empty()) {
-    tensor::Tensor all;
-    if (settings.problem.file.empty()) {
-      all = tensor::generate(settings.problem);
-    } else {
-      wrong = tensor::read(settings.problem.file, &all);
-    }
-    if (wrong.empty()) wrong = tensor::distribute(all, settings.blocks, &part);
+    tensor::Tensor begun;
+    wrong = begin(settings.problem, &begun);
+    if (wrong.empty()) wrong = tensor::distribute(begun, settings.blocks, &part);
   }
   if (wrong.empty()) {
     double rows = 0;  // of factors, and as many of products
@@ -538,6 +514,7 @@ int run(int argc, char** argv) {
   if (wrong.empty()) wrong = trial.cannot_write();
   if (!wrong.empty()) return trials::refuse("cpals", wrong);
   if (what == "speed") return speed(settings, part, trial.repetitions);
+  if (what == "pattern") return traffic::show(part);
   return measure(settings, trial, part);
 }
 

@@ -1,8 +1,9 @@
 // tensor.h: a sparse tensor, from a file in FROSTT's format (.tns) or generated with a power law,
 // and its medium-grained distribution as in SPLATT: the ranks form a grid with an axis for each
-// mode, each mode's indices are cut into as many chunks, and a rank has the entries of one box. The
-// ranks that share a chunk (a layer) divide its rows. Source: Smith, Karypis, "A medium-grained
-// algorithm for distributed sparse tensor factorization", IPDPS 2016.
+// mode, each mode's indices are cut into as many chunks, and a rank gets the entries of one box
+// from those that read or drew them. The ranks that share a chunk (a layer) divide its rows.
+// Source: Smith, Karypis, "A medium-grained algorithm for distributed sparse tensor factorization",
+// IPDPS 2016.
 #pragma once
 #include <mpi.h>
 
@@ -14,6 +15,7 @@
 #include <numeric>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trials.h"
@@ -38,16 +40,17 @@ struct Tensor {
 };
 
 struct Problem {
-  std::string file;
-  std::vector<int> dimensions = {400, 300, 200};
-  int entries = 200000;
+  std::string file;             // or the word for a tensor with the statistics of a real one
+  std::vector<int> dimensions;  // empty: as usual
+  int entries = 0;              // the same
   double skew = 2;  // of the generated indices: 1 draws all alike, more prefers the first ones
 
+  bool is_skewed() const { return file == "skewed"; }
   std::string in_words() const {
-    if (!file.empty()) return file;
+    if (!file.empty() && !is_skewed()) return file;
     std::string text;
     for (const int extent : dimensions) text += (text.empty() ? "" : "x") + std::to_string(extent);
-    return text + ", " + std::to_string(entries) + " entries drawn";
+    return text + (is_skewed() ? ", skewed, " : ", ") + std::to_string(entries) + " entries drawn";
   }
 };
 
@@ -59,12 +62,19 @@ inline double random_at(std::uint64_t stream, std::uint64_t number) {
   return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
-// Few rows have most of the entries, as in tensors of words, users or links.
+// The numbers from 0 to before `count` that are this rank's.
+inline std::pair<std::int64_t, std::int64_t> share(std::int64_t count) {
+  const int ranks = trials::size_of(MPI_COMM_WORLD), rank = trials::rank_in(MPI_COMM_WORLD);
+  return {count * rank / ranks, count * (rank + 1) / ranks};
+}
+
+// This rank's share of the entries. The first rows have most of them, with a great skew.
 inline Tensor generate(const Problem& problem) {
   Tensor made;
   made.dimensions = problem.dimensions;
   const auto order = static_cast<std::uint64_t>(made.order());
-  for (std::uint64_t e = 0; e < static_cast<std::uint64_t>(problem.entries); ++e) {
+  const auto [first, last] = share(problem.entries);
+  for (auto e = static_cast<std::uint64_t>(first); e < at(last); ++e) {
     for (std::uint64_t mode = 0; mode < order; ++mode) {
       const int extent = made.dimensions[mode];
       const double place = std::pow(random_at(mode, e), problem.skew) * extent;
@@ -126,17 +136,14 @@ inline void broadcast(std::vector<int>* numbers) {
   MPI_Bcast(numbers->data(), length, MPI_INT, 0, MPI_COMM_WORLD);
 }
 
-// Rank 0 reads; all get the sentence, or the whole tensor.
+// Rank 0 reads and has the entries; all get the sentence, or the dimensions.
 inline std::string read(const std::string& path, Tensor* tensor) {
   std::string sentence;
   if (trials::rank_in(MPI_COMM_WORLD) == 0) sentence = read_tns(path, tensor);
   std::vector<int> letters(sentence.begin(), sentence.end());
   broadcast(&letters);
   if (!letters.empty()) return std::string(letters.begin(), letters.end());
-  broadcast(&tensor->dimensions), broadcast(&tensor->index);
-  tensor->value.resize(tensor->index.size() / tensor->dimensions.size());
-  MPI_Bcast(tensor->value.data(), static_cast<int>(tensor->value.size()), MPI_DOUBLE, 0,
-            MPI_COMM_WORLD);
+  broadcast(&tensor->dimensions);
   return "";
 }
 
@@ -225,69 +232,111 @@ inline void merge(Tensor* tensor) {
   }
 }
 
-// The sentence that says why it cannot be divided so; empty: `part` is this rank's. `blocks` may be
-// empty.
-inline std::string distribute(const Tensor& all, std::vector<int> blocks, Part* part) {
-  const int ranks = trials::size_of(MPI_COMM_WORLD), rank = trials::rank_in(MPI_COMM_WORLD);
-  const int order = all.order();
-  if (blocks.empty()) blocks = choose_blocks(all.dimensions, ranks);
-  if (static_cast<int>(blocks.size()) != order) {
-    return "--blocks needs " + std::to_string(order) + " numbers, one for each mode of the tensor";
+// How many entries lie before each row of a mode, on all ranks together.
+inline std::vector<std::int64_t> entries_before(const Tensor& begun, int mode) {
+  std::vector<std::int64_t> before(at(begun.dimensions[at(mode)] + 1), 0);
+  for (std::int64_t e = 0; e < begun.entries(); ++e) ++before[at(begun.entry(e)[mode] + 1)];
+  MPI_Allreduce(MPI_IN_PLACE, before.data(), static_cast<int>(before.size()), MPI_INT64_T, MPI_SUM,
+                MPI_COMM_WORLD);
+  std::partial_sum(before.begin(), before.end(), before.begin());
+  return before;
+}
+
+// The rank of the grid in whose box an entry lies; chunks: of each mode.
+inline int rank_of(const int* entry, const std::vector<std::vector<int>>& chunks) {
+  int rank = 0;
+  for (const std::vector<int>& begins : chunks) {
+    const auto next = std::upper_bound(begins.begin() + 1, begins.end() - 1, *entry++);
+    const int parts = static_cast<int>(begins.size()) - 1;
+    rank = rank * parts + static_cast<int>(next - begins.begin()) - 1;
+  }
+  return rank;
+}
+
+// Sends all entries to the ranks in whose boxes they lie, where they are in the order in which all
+// ranks had them. Only the sender knows how many go where, so these numbers travel first.
+inline Tensor send_to_boxes(const Tensor& begun, const std::vector<std::vector<int>>& chunks) {
+  const std::size_t ranks = at(trials::size_of(MPI_COMM_WORLD));
+  std::vector<std::vector<std::int64_t>> leaving(ranks);
+  for (std::int64_t e = 0; e < begun.entries(); ++e) {
+    leaving[at(rank_of(begun.entry(e), chunks))].push_back(e);
+  }
+  Tensor packed, moved;
+  packed.dimensions = moved.dimensions = begun.dimensions;
+  std::vector<int> sent, received(ranks), from(ranks), to(ranks);
+  for (const std::vector<std::int64_t>& list : leaving) {
+    sent.push_back(static_cast<int>(list.size()));
+    for (const std::int64_t e : list) {
+      packed.index.insert(packed.index.end(), begun.entry(e), begun.entry(e) + begun.order());
+      packed.value.push_back(begun.value[at(e)]);
+    }
+  }
+  MPI_Alltoall(sent.data(), 1, MPI_INT, received.data(), 1, MPI_INT, MPI_COMM_WORLD);
+  std::exclusive_scan(sent.begin(), sent.end(), from.begin(), 0);
+  std::exclusive_scan(received.begin(), received.end(), to.begin(), 0);
+  moved.value.resize(at(to.back() + received.back()));
+  moved.index.resize(moved.value.size() * at(begun.order()));
+  MPI_Datatype place;
+  MPI_Type_contiguous(begun.order(), MPI_INT, &place);
+  MPI_Type_commit(&place);
+  MPI_Alltoallv(packed.index.data(), sent.data(), from.data(), place, moved.index.data(),
+                received.data(), to.data(), place, MPI_COMM_WORLD);
+  MPI_Type_free(&place);
+  MPI_Alltoallv(packed.value.data(), sent.data(), from.data(), MPI_DOUBLE, moved.value.data(),
+                received.data(), to.data(), MPI_DOUBLE, MPI_COMM_WORLD);
+  return moved;
+}
+
+// The sentence that says why the ranks cannot form this grid; empty: they can.
+inline std::string no_grid(const std::vector<int>& dimensions, const std::vector<int>& blocks) {
+  const int ranks = trials::size_of(MPI_COMM_WORLD);
+  if (blocks.size() != dimensions.size()) {
+    return "--blocks needs " + std::to_string(dimensions.size()) +
+           " numbers, one for each mode of the tensor";
   }
   double product = 1;
   for (const int one : blocks) product *= one;
   if (product != ranks) {
     return "--blocks is for another number than " + std::to_string(ranks) + " ranks";
   }
-  int rest = rank;
-  part->blocks = blocks, part->modes.resize(at(order));
-  for (int mode = order - 1; mode >= 0; --mode) {
+  for (std::size_t mode = blocks.size(); mode-- > 0;) {
+    const std::string rows = "mode " + std::to_string(mode + 1) + " of the tensor has " +
+                             std::to_string(dimensions[mode]) + " rows, ";
+    if (dimensions[mode] < blocks[mode]) {
+      return rows + "fewer than the " + std::to_string(blocks[mode]) + " blocks along it";
+    }
+    if (dimensions[mode] > most_rows) return rows + "more than 2^27";
+  }
+  return "";
+}
+
+// Cuts all modes, and gives this rank its chunk and its rows of each; returns all chunks.
+inline std::vector<std::vector<int>> cut(const Tensor& begun, Part* part) {
+  const int ranks = trials::size_of(MPI_COMM_WORLD), rank = trials::rank_in(MPI_COMM_WORLD);
+  std::vector<std::vector<int>> chunks(part->blocks.size());
+  int after = 1;  // ranks whose coordinates differ in the later modes alone
+  for (int mode = begun.order() - 1; mode >= 0; --mode) {
     Mode& made = part->modes[at(mode)];
-    const int parts = blocks[at(mode)], members = ranks / parts;
-    if (all.dimensions[at(mode)] < parts) {
-      return "mode " + std::to_string(mode + 1) + " of the tensor has " +
-             std::to_string(all.dimensions[at(mode)]) + " rows, fewer than the " +
-             std::to_string(parts) + " blocks along it";
-    }
-    if (all.dimensions[at(mode)] > most_rows) {
-      return "mode " + std::to_string(mode + 1) + " of the tensor has " +
-             std::to_string(all.dimensions[at(mode)]) + " rows, more than 2^27";
-    }
-    std::vector<std::int64_t> before(at(all.dimensions[at(mode)] + 1), 0);
-    for (std::int64_t e = 0; e < all.entries(); ++e) ++before[at(all.entry(e)[mode] + 1)];
-    std::partial_sum(before.begin(), before.end(), before.begin());
-    const std::vector<int> chunks = divide(before, 0, all.dimensions[at(mode)], parts);
-    made.layer = rest % parts, rest /= parts;
-    made.chunk_first = chunks[at(made.layer)], made.chunk_last = chunks[at(made.layer + 1)];
+    const int parts = part->blocks[at(mode)], members = ranks / parts;
+    const std::vector<std::int64_t> before = entries_before(begun, mode);
+    chunks[at(mode)] = divide(before, 0, begun.dimensions[at(mode)], parts);
+    made.layer = rank / after % parts;
+    made.chunk_first = chunks[at(mode)][at(made.layer)];
+    made.chunk_last = chunks[at(mode)][at(made.layer + 1)];
     made.starts = divide(before, made.chunk_first, made.chunk_last, members);
     // The layer's ranks in ascending order; this one's place is the number of those before it.
-    int after = 1;
-    for (int other = order - 1; other > mode; --other) after *= blocks[at(other)];
     made.place = rank / (after * parts) * after + rank % after;
     made.first = made.starts[at(made.place)];
     made.owned = made.starts[at(made.place + 1)] - made.first;
+    after *= parts;
   }
+  return chunks;
+}
+
+// Finds the rows of others that this rank's entries need, and renames all rows.
+inline void rename_rows(Part* part) {
   Tensor& mine = part->tensor;
-  mine.dimensions = all.dimensions;
-  for (std::int64_t e = 0; e < all.entries(); ++e) {
-    const int* index = all.entry(e);
-    bool here = true;
-    for (int mode = 0; mode < order; ++mode) {
-      const Mode& one = part->modes[at(mode)];
-      here &= index[mode] >= one.chunk_first && index[mode] < one.chunk_last;
-    }
-    if (!here) continue;
-    mine.index.insert(mine.index.end(), index, index + order);
-    mine.value.push_back(all.value[at(e)]);
-  }
-  merge(&mine);
-  for (const double value : mine.value) part->square += value * value;
-  MPI_Allreduce(MPI_IN_PLACE, &part->square, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  if (!(part->square > 0)) return "the tensor has no value but 0, or the squares of all are 0";
-  if (!std::isfinite(part->square)) {
-    return "the squares of the tensor's values have no sum: scale the values down";
-  }
-  for (int mode = 0; mode < order; ++mode) {
+  for (int mode = 0; mode < mine.order(); ++mode) {
     Mode& one = part->modes[at(mode)];
     for (std::int64_t e = 0; e < mine.entries(); ++e) {
       const int row = mine.entry(e)[mode];
@@ -296,10 +345,27 @@ inline std::string distribute(const Tensor& all, std::vector<int> blocks, Part* 
     std::sort(one.foreign.begin(), one.foreign.end());
     one.foreign.erase(std::unique(one.foreign.begin(), one.foreign.end()), one.foreign.end());
     for (std::int64_t e = 0; e < mine.entries(); ++e) {
-      int& row = mine.index[at(e * order + mode)];
+      int& row = mine.index[at(e * mine.order() + mode)];
       row = one.local(row);
     }
   }
+}
+
+// Returns the sentence that says why the tensor cannot be divided so; empty: `part` is this rank's.
+// Each rank has begun with entries of its own. `blocks` may be empty.
+inline std::string distribute(const Tensor& begun, std::vector<int> blocks, Part* part) {
+  if (blocks.empty()) blocks = choose_blocks(begun.dimensions, trials::size_of(MPI_COMM_WORLD));
+  if (const std::string why = no_grid(begun.dimensions, blocks); !why.empty()) return why;
+  part->blocks = blocks, part->modes.resize(blocks.size());
+  part->tensor = send_to_boxes(begun, cut(begun, part));
+  merge(&part->tensor);
+  for (const double value : part->tensor.value) part->square += value * value;
+  MPI_Allreduce(MPI_IN_PLACE, &part->square, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  if (!(part->square > 0)) return "the tensor has no value but 0, or the squares of all are 0";
+  if (!std::isfinite(part->square)) {
+    return "the squares of the tensor's values have no sum: scale the values down";
+  }
+  rename_rows(part);
   return "";
 }
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 
 import pytest
 from kernel_answers import QUICK, check, refused
@@ -48,6 +49,44 @@ def test_any_number_of_components_and_modes(kernel, components, dimensions):
     words = ("--dimensions", dimensions, "--entries", 900, "--rank", components, *QUICK)
     said = check(kernel("cpals", *words, "--iterations", 2, engines="thread"))
     assert said.count(" bitwise equal") == 4 and "not bitwise" not in said
+
+
+SKEWED = ("--tensor", "skewed", "--dimensions", "121x92x288", "--entries", 20000, *QUICK)
+
+
+def test_a_skewed_tensor_has_the_fit_of_one_rank_on_any_number(kernel):
+    """However rows are exchanged, and whichever ranks have drawn the entries."""
+    words = (*SKEWED, "--rank", 3, "--iterations", 3)
+    fit = fit_in(check(kernel("cpals", *words, ranks=1)))
+    assert 0 < fit < 1
+    for ranks, blocks in ((2, "1x1x2"), (3, "3x1x1"), (4, "1x2x2")):
+        said = check(kernel("cpals", *words, "--blocks", blocks, ranks=ranks, engines="auto"))
+        assert fit_in(said) == pytest.approx(fit, abs=1e-10)
+        assert "rows, auto" in said and "skewed, 20000 entries" in said
+
+
+def test_a_skewed_tensor_varies_nearly_as_the_real_one_does(kernel):
+    """A standard deviation of 3.33 means, of fibres in a slice, and of 0.89, of entries in a fibre.
+    Fibres that are drawn twice are one, so that the fullest slices have fewer."""
+    done = kernel("cpals", "--tensor", "skewed", "--what", "pattern", ranks=1)
+    entries, fibres = re.match(r"(\d+) entries in (\d+) fibres", done.stdout).groups()
+    # A thousandth of the real tensor's, and a hundredth.
+    assert 0.9 * 76_880 < int(entries) < 1.05 * 76_880
+    assert 0.8 * 3374 < int(fibres) < 1.05 * 3374
+    in_slices, in_fibres = map(float, re.findall(r": (\d\.\d\d)", done.stdout))
+    assert 2.3 < in_slices < 3.4 and 0.8 < in_fibres < 1
+
+
+def test_ranks_exchange_rows_with_those_that_need_them_alone(kernel):
+    """Along the mode that two blocks divide, each rank has a layer of its own: nothing travels."""
+    done = kernel("cpals", *SKEWED, "--blocks", "2x1x1", "--what", "pattern")
+    found = re.findall(r"mode (\d), rank \d: (\d+) entries; (\d+) rows of (\d) other", done.stdout)
+    assert len(found) == 3 * 2
+    for mode, entries, rows, others in found:
+        assert int(entries) > 0
+        assert (int(rows), int(others)) == (0, 0) if mode == "1" else int(rows) > 0
+    # The ranks need different numbers of rows.
+    assert len({rows for mode, _, rows, _ in found if mode != "1"}) == 4
 
 
 def random_at(stream: int, number: int) -> float:
