@@ -13,10 +13,22 @@
 #include <string>
 #include <vector>
 
+#include "calls.h"
 #include "options.h"
 #include "persistent.h"
 
 namespace {
+
+using calls::Call;
+using calls::Collective;
+using calls::collectives;
+using calls::Data;
+using calls::Start;
+
+#define WORLD MPI_COMM_WORLD
+#define REAL MPI_DOUBLE
+#define IN d.in.data()
+#define OUT d.out.data()
 
 struct Settings {
   std::vector<long> bytes = {8, 1024, 64 * 1024, 1024 * 1024};
@@ -31,83 +43,6 @@ const char kUsage[] =
     "table [--bytes N,N,...] [--calls allreduce,...]\n"
     "      [--forms blocking,nonblocking,persistent,point]\n"
     "      [--samples 5] [--sample-ms 1] [--least-calls 4]\n";
-
-// What the calls of one size work on: a vector of so many bytes, or a block of as many for each
-// rank.
-struct Data {
-  Data(long bytes, int own_rank, int all_ranks)
-      : bytes(bytes),
-        rank(own_rank),
-        ranks(all_ranks),
-        n(static_cast<int>(bytes / 8)),
-        counts(static_cast<std::size_t>(ranks), n),
-        types(static_cast<std::size_t>(ranks), MPI_DOUBLE),
-        in(static_cast<std::size_t>(n) * static_cast<std::size_t>(ranks), 1),
-        out(in) {
-    for (int i = 0; i < ranks; ++i) {
-      places.push_back(i * n);
-      byte_places.push_back(i * n * 8);
-    }
-  }
-
-  const long bytes;
-  const int rank, ranks;
-  const int n;
-  std::vector<int> counts, places, byte_places;
-  std::vector<MPI_Datatype> types;
-  std::vector<double> in, out;
-};
-
-using Call = std::function<void(Data&)>;
-using Start = std::function<void(Data&, MPI_Request*)>;
-
-struct Collective {
-  const char* name;
-  Call blocking;
-  Start start, initialise;
-};
-
-#define WORLD MPI_COMM_WORLD
-#define REAL MPI_DOUBLE
-#define IN d.in.data()
-#define OUT d.out.data()
-#define COUNTS d.counts.data(), d.places.data()
-#define BYTES d.counts.data(), d.byte_places.data()
-#define TYPES d.types.data()
-// The three forms of a call, whose names differ by more than what stands before them.
-#define FORMS(name, Name, ...)                                                   \
-  {                                                                              \
-#name, []([[maybe_unused]] Data& d) { MPI_##Name(__VA_ARGS__); },              \
-        []([[maybe_unused]] Data& d, MPI_Request* r) { MPI_I##name(__VA_ARGS__, r); }, \
-        []([[maybe_unused]] Data& d, MPI_Request* r) {                             \
-          MPI_##Name##_init(__VA_ARGS__, MPI_INFO_NULL, r);                        \
-        } \
-  }
-
-const std::vector<Collective>& collectives() {
-  static const std::vector<Collective> all = {
-      FORMS(barrier, Barrier, WORLD),
-      FORMS(bcast, Bcast, OUT, d.n, REAL, 0, WORLD),
-      FORMS(gather, Gather, IN, d.n, REAL, OUT, d.n, REAL, 0, WORLD),
-      FORMS(gatherv, Gatherv, IN, d.n, REAL, OUT, COUNTS, REAL, 0, WORLD),
-      FORMS(scatter, Scatter, IN, d.n, REAL, OUT, d.n, REAL, 0, WORLD),
-      FORMS(scatterv, Scatterv, IN, COUNTS, REAL, OUT, d.n, REAL, 0, WORLD),
-      FORMS(allgather, Allgather, IN, d.n, REAL, OUT, d.n, REAL, WORLD),
-      FORMS(allgatherv, Allgatherv, IN, d.n, REAL, OUT, COUNTS, REAL, WORLD),
-      FORMS(alltoall, Alltoall, IN, d.n, REAL, OUT, d.n, REAL, WORLD),
-      FORMS(alltoallv, Alltoallv, IN, COUNTS, REAL, OUT, COUNTS, REAL, WORLD),
-      FORMS(alltoallw, Alltoallw, IN, BYTES, TYPES, OUT, BYTES, TYPES, WORLD),
-      FORMS(reduce, Reduce, IN, OUT, d.n, REAL, MPI_SUM, 0, WORLD),
-      FORMS(allreduce, Allreduce, IN, OUT, d.n, REAL, MPI_SUM, WORLD),
-      FORMS(reduce_scatter, Reduce_scatter, IN, OUT, d.counts.data(), REAL, MPI_SUM, WORLD),
-      FORMS(reduce_scatter_block, Reduce_scatter_block, IN, OUT, d.n, REAL, MPI_SUM, WORLD),
-      FORMS(scan, Scan, IN, OUT, d.n, REAL, MPI_SUM, WORLD),
-      FORMS(exscan, Exscan, IN, OUT, d.n, REAL, MPI_SUM, WORLD),
-  };
-  return all;
-}
-
-#undef FORMS
 
 // Between rank 0 and rank 1; the others have no part in it.
 void ping_pong(Data& d) {

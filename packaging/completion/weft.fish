@@ -4,7 +4,7 @@ function __weft_command
     set -l command weft
     for word in (commandline -opc)[2..]
         switch "$command $word"
-            case 'weft try' 'weft run' 'weft advise' 'weft check' 'weft doctor' 'weft demo' 'weft bench' 'weft compare' 'weft report' 'weft learned' 'weft info' 'weft help' 'weft plan' 'weft place' 'weft model' 'weft sim' 'weft schedule' 'weft reproduce' 'weft lab' 'weft lab run'
+            case 'weft try' 'weft run' 'weft advise' 'weft check' 'weft doctor' 'weft demo' 'weft bench' 'weft compare' 'weft report' 'weft trace' 'weft learned' 'weft info' 'weft help' 'weft plan' 'weft place' 'weft model' 'weft sim' 'weft schedule' 'weft reproduce' 'weft lab' 'weft lab run'
                 set command "$command $word"
             case 'weft try --' 'weft run --' 'weft advise --' 'weft check --' 'weft lab run --'
                 echo program
@@ -38,6 +38,7 @@ complete -c weft -n '__weft_in weft' -a demo -d 'Run one unmodified MPI program 
 complete -c weft -n '__weft_in weft' -a bench -d 'Measure how long a program takes with each engine, over the amount of computation'
 complete -c weft -n '__weft_in weft' -a compare -d 'Compare results of weft bench point by point'
 complete -c weft -n '__weft_in weft' -a report -d 'Show results of weft bench as a page that works offline, and say what to use'
+complete -c weft -n '__weft_in weft' -a trace -d 'Convert a timeline to OTF2, which ViTE and Vampir read'
 complete -c weft -n '__weft_in weft' -a learned -d 'Show what engine auto has learnt about programs'
 complete -c weft -n '__weft_in weft' -a info -d 'Say which MPI libraries, engines, cores and NUMA nodes are there'
 complete -c weft -n '__weft_in weft' -a help -d 'Explain a command'
@@ -121,7 +122,7 @@ complete -c weft -n '__weft_in weft bench' -l amounts -d 'Amounts of computation
 complete -c weft -n '__weft_in weft bench' -l kernel -d 'The computation' -a 'gemm gemv stencil' -x
 complete -c weft -n '__weft_in weft bench' -l working-set -d 'The computation'\''s memory, such as 4MiB' -x
 complete -c weft -n '__weft_in weft bench' -l compute-library -d 'A computation of your own' -r -F
-complete -c weft -n '__weft_in weft bench' -l preset -d 'A published experiment' -a 'tcc threads-per-core placement nbc-eff iallreduce-kernel pipecg fft3d stencil cpals atmosphere gpu-stencil' -x
+complete -c weft -n '__weft_in weft bench' -l preset -d 'A published experiment' -a 'tcc threads-per-core placement nbc-eff iallreduce-kernel pipecg fft3d stencil cpals atmosphere gpu-stencil osu' -x
 complete -c weft -n '__weft_in weft bench' -l lab -d 'Nodes joined by slow links on this machine, as in nodes=2,per-node=1,rate=200mbit,burst=64kb,delay=1ms' -x
 complete -c weft -n '__weft_in weft bench' -l launcher -d 'What starts the ranks in place of the lab' -x
 complete -c weft -n '__weft_in weft bench' -l ranks -d 'Numbers of ranks, separated by commas, such as 2,4' -x
@@ -145,6 +146,9 @@ complete -c weft -n '__weft_in weft report' -l svg -d 'Also draw the curves, for
 complete -c weft -n '__weft_in weft report' -l json -d 'Also write the advice as JSON' -r -F
 complete -c weft -n '__weft_in weft report' -l help -d 'Shows this help'
 complete -c weft -n '__weft_in weft report' -F
+complete -c weft -n '__weft_in weft trace' -l otf2 -d 'Write an archive of OTF2 into this new directory, for ViTE and Vampir' -r -F
+complete -c weft -n '__weft_in weft trace' -l help -d 'Shows this help'
+complete -c weft -n '__weft_in weft trace' -F
 complete -c weft -n '__weft_in weft learned' -l plan-cache -d 'The file, if it is not the usual one (~/.cache/weft/plans)' -r -F
 complete -c weft -n '__weft_in weft learned' -l json -d 'Also write the result as JSON' -r -F
 complete -c weft -n '__weft_in weft learned' -l help -d 'Shows this help'

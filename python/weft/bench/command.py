@@ -36,6 +36,7 @@ PresetName = Literal[
     "cpals",
     "atmosphere",
     "gpu-stencil",
+    "osu",
 ]
 SAMPLES = Path("out/bench.sqlite")
 # With --resume the settings of the stored run are used; only these options may be given again.
@@ -137,8 +138,9 @@ def bench(
         Optional[PresetName],
         typer.Option(
             help="A published experiment: tcc, threads-per-core, placement, nbc-eff,"
-            " iallreduce-kernel, pipecg, fft3d, stencil, cpals, atmosphere, gpu-stencil. Other"
-            " options win over its own.",
+            " iallreduce-kernel, pipecg, fft3d, stencil, cpals, atmosphere, gpu-stencil; or osu,"
+            " the overlap of all collectives as OSU's benchmarks print it, for all MPI libraries."
+            " Other options win over its own.",
             metavar="NAME",
             rich_help_panel=WHAT,
         ),
@@ -343,12 +345,13 @@ def settings_of(given: dict[str, Any], preset: str = "") -> "Settings":
 def run_preset(
     name: str, given: dict[str, Any], said: set[str], out: Path, *files: Optional[Path]
 ) -> int:
-    """Runs a preset, and returns the exit status. Options on the command line replace those of the
-    preset."""
-    from weft.bench import experiments
+    """A preset's runs; what was said on the command line wins over the preset's own options."""
+    from weft.bench import experiments, osu
     from weft.measurements.store import Store
     from weft.system import mpi_libraries
 
+    if name == osu.NAME:
+        return osu.carry_out(given, said, files[0])
     chosen = experiments.adapted(experiments.find(name), given, said)
     if chosen.program:
         mpis = mpi_libraries.words(given["mpi"])

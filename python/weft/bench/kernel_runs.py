@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from weft.bench import places, settings
 from weft.bench.settings import SettingsError
@@ -17,6 +17,7 @@ from weft.measurements.kernels import RUN_SCHEMA, SCRATCH, Run, RunFigures, run_
 from weft.system import building, info, installation, mpi_libraries
 from weft.system.probe import how_to_build
 
+T = TypeVar("T")
 LIMIT_S = 300
 NEEDS = {"fft3d": "FFTW (Debian: libfftw3-dev)"}  # requirements that some builds lack
 LAB_PAUSE_US = 15000  # pause in us, in which the token buckets of the lab's links fill again
@@ -35,6 +36,15 @@ def try_to_write(path: Path) -> None:
 def measure(program: str, options: dict[str, Any], mpi: str, limit_s: float = LIMIT_S) -> Run:
     """Runs a program of kernels/ once under Weft. Raises SettingsError with the reason if it cannot
     run."""
+    found, network = figures_of(program, options, mpi, RunFigures, RUN_SCHEMA, limit_s)
+    told = {name: options.get(name, "") for name in ("series", "case")}
+    return run_of(replace(found, network=network, **told), f"{program} under {mpi}")
+
+
+def figures_of(
+    program: str, options: dict[str, Any], mpi: str, kind: type[T], schema: str, limit_s: float
+) -> tuple[T, str]:
+    """Returns the figures that a program writes, and what joins its ranks."""
     library = mpi_libraries.implementation(mpi)
     if not building.is_there(library.program(program)):
         raise SettingsError(f"{library.program(program)} is missing; {remedy(program, library)}")
@@ -51,9 +61,7 @@ def measure(program: str, options: dict[str, Any], mpi: str, limit_s: float = LI
         if status != 0 or not figures.exists():
             said = (job.said().strip().splitlines() or ["no output"])[-1]
             raise SettingsError(f"{program} under {mpi} ended with status {status}: {said}")
-        found = stored.read(RunFigures, figures, RUN_SCHEMA)
-    told = {name: options.get(name, "") for name in ("series", "case")}
-    return run_of(replace(found, network=place.description, **told), f"{program} under {mpi}")
+        return stored.read(kind, figures, schema), place.description
 
 
 def remedy(program: str, library: mpi_libraries.Implementation) -> str:
