@@ -15,9 +15,11 @@ from contextlib import contextmanager
 from math import ceil
 from pathlib import Path
 
+import generate_performance
 import pytest
 import standins
-from device_check import cores, gpu, programs
+from device_check import cores, gpu, page, papers, programs
+from device_check import jobs as core_jobs
 
 from weft.measurements import presets
 from weft.system import gpu as weft_gpu
@@ -132,7 +134,116 @@ def test_what_does_not_fit_into_the_time_is_left_out(tmp_path, capsys):
     assert "its time is up" in capsys.readouterr().out
 
 
-# ---- On a GPU, with scripts in place of the jobs ----------------------------------------------
+# ---- The papers' own experiments
+
+
+def samples(**times):
+    return {"variants": [{"name": name, "samples_us": [us] * 3} for name, us in times.items()]}
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Jobs of kernels, whose overlapped form takes half of the blocking one's time."""
+    found = []
+
+    def found_by(ranks, program, options, variables, each=1):
+        found.append((ranks, program, [str(word) for word in options], variables, each))
+        return {**samples(blocking=100, overlapped=50), "amount": 7}
+
+    monkeypatch.setattr(core_jobs, "found_by", found_by)
+    monkeypatch.setattr(core_jobs, "DONE", {})
+    return found
+
+
+def test_the_papers_experiments_come_first():
+    assert tuple(cores.GROUPS)[: len(cores.PAPERS)] == cores.PAPERS
+    assert cores.PAPERS_S <= 240 < programs.LIMIT_S
+
+
+def test_kernels_have_the_papers_ranks_and_threads(asked):
+    rows = list(papers.iallreduce_of(16))
+    assert {row.ranks for row in rows} == {12, 16} and rows[1].of_native == {"of blocking": 0.5}
+    assert asked[0][2][:2] == ["--elements", "10000"]
+    del asked[:]
+    rows = list(papers.tcc_of(16))
+    assert [row.words for row in rows[:2]] == ["order 4000, blocking", "order 4000, overlapped"]
+    assert {(ranks, each) for ranks, _, _, _, each in asked} == {(2, 8)}
+    assert all(options[options.index("--threads") + 1] == "8" for _, _, options, *_ in asked)
+    assert "function,thread,tcc" in asked[0][2][asked[0][2].index("--engines") + 1]
+    del asked[:]
+    assert {row.words for row in papers.masters_of(16)} >= {"pipelined, blocking"}
+    assert {(ranks, each) for ranks, _, _, _, each in asked} == {(8, 2)}
+    assert list(papers.tcc_of(2)) == [] and list(papers.masters_of(2)) == []
+
+
+def test_threads_per_core_have_the_products_of_the_blocking_case(asked):
+    rows = list(papers.threads_of(16))
+    assert [row.size for row in rows] == ["16", "16", "1000000", "1000000"]
+    assert all(set(row.of_native) == {"Normal", "Prog1", "Prog2", "Prog4"} for row in rows)
+    assert [one[0] for one in asked[:4]] == [16, 8, 10, 12]
+    assert all(one[2][-2:] == ["--products", "7"] for one in asked[1:4])
+    assert [one[3]["WEFT_PLACEMENT"] for one in asked[1:4]] == ["pack:1", "pack:2", "pack:4"]
+
+
+def test_shared_memory_stands_beside_both_libraries(monkeypatch):
+    def output_of(ranks, program, options, variables, mpi="mpich", each=1):
+        if mpi == "openmpi" and ranks == 16:
+            return None
+        assert ("LD_PRELOAD" in variables) == ("WEFT_ENGINE" in variables)
+        assert f"libweft-{mpi}.so" in variables.get("LD_PRELOAD", f"libweft-{mpi}.so")
+        return f"blocking 8 1.0 {2 if variables else 4}\n"
+
+    monkeypatch.setattr(core_jobs, "output_of", output_of)
+    monkeypatch.setattr(core_jobs, "DONE", {})
+    rows = list(papers.shared_of(16))
+    assert [(row.ranks, row.words) for row in rows] == [
+        (8, "mpich, blocking, 8"),
+        (16, "mpich, blocking, 8"),
+        (8, "openmpi, blocking, 8"),
+        (16, "openmpi"),
+    ]
+    assert rows[0].of_native == {"function": 0.5, "auto": 0.5} and rows[0].native_us == 4
+    assert rows[-1].of_native == {}  # it did not run
+
+
+def test_each_librarys_launcher_gives_a_rank_its_cores():
+    words = [str(word) for word in core_jobs.launcher("mpich", 2, 8, {"A": "b"})]
+    assert words[0].endswith("mpich/bin/mpiexec")
+    assert words[1:] == ["-n", "2", "-bind-to", "core:8", "-genv", "A", "b"]
+    words = [str(word) for word in core_jobs.launcher("openmpi", 2, 8, {"A": "b"})]
+    assert words[0].endswith("openmpi/bin/mpiexec") and "slot:PE=8" in words
+    assert words[-2:] == ["-x", "A=b"]
+
+
+def test_a_second_call_measures_the_rest(asked, tmp_path):
+    rows = [*papers.iallreduce_of(16), *papers.threads_of(16)]
+    rows[-1].of_native = {}  # it did not run
+    cores.write(rows, 16, tmp_path)
+    del asked[:]
+    core_jobs.keep(tmp_path / "device-check.json")
+    again = [*papers.iallreduce_of(16), *papers.threads_of(16)]
+    assert again[:-1] == rows[:-1] and again[-1].of_native
+    assert {program for _, program, *_ in asked} == {"gemm_allgather"} and len(asked) == 4
+
+
+def test_the_page_has_a_table_of_each_experiment(asked, tmp_path, capsys):
+    cores.write([*papers.iallreduce_of(16), *papers.threads_of(16)], 16, tmp_path)
+    out = tmp_path / "page.json"
+    assert page.write(str(tmp_path / "device-check.json"), "xeon16", out) == 0
+    tables = json.loads(out.read_text())["measurements"]
+    assert [one["what"].partition(":")[0] for one in tables] == [
+        "Intel's kernel",
+        "Threads per core",
+    ]
+    for one in tables:
+        assert {*generate_performance.NEEDED, "commit"} <= one.keys()
+        assert {len(row) for row in one["rows"]} == {len(one["columns"])}
+    assert tables[0]["rows"][1][-1] == "0.50" and tables[0]["machine"] == "xeon16"
+    cores.write([], 16, tmp_path)
+    assert page.write(str(tmp_path / "device-check.json"), "xeon16", out) == 1
+
+
+# ---- On a GPU: its jobs are scripts here
 
 
 def names(part):
@@ -187,6 +298,32 @@ def test_what_lacks_something_is_named(monkeypatch, capsys):
     assert len(run) < len(parts)
     assert "left out: MPS does not start" in table
     assert "left out: there is no compute-sanitizer" in table
+
+
+def test_parts_that_were_right_before_are_not_run_again(tmp_path, monkeypatch):
+    parts = [gpu.Part("one", 1, (), status="right", took_s=3, output="x"), gpu.Part("two", 1, ())]
+    gpu.write_outputs(parts, tmp_path)
+    monkeypatch.setattr(gpu, "DONE", {})
+    run = []
+    monkeypatch.setattr(gpu, "run_part", lambda part, limit_s: run.append(part.what))
+    gpu.keep(tmp_path / "device-check-gpu.json")
+    again = [gpu.Part("one", 1, ()), gpu.Part("two", 1, ())]
+    gpu.with_earlier(again)
+    gpu.run_parts(again, time.monotonic() + 500)
+    assert run == ["two"] and again[0] == parts[0]
+
+
+def test_the_papers_experiments_on_a_gpu_are_among_its_parts(monkeypatch):
+    monkeypatch.setattr(gpu.shutil, "which", lambda name: name)
+    first = [part.what for part in gpu.gpu_parts({}) if re.search(gpu.FIRST, part.what)]
+    assert [name.partition(",")[0] for name in first] == [
+        "notice and overlap",
+        "allreduces",
+        "stencil 1024",
+        "stencil 4096",
+        "stencil 16384",
+    ]
+    assert gpu.FIRST_S < cores.PAPERS_S
 
 
 def test_limits_that_are_missed_are_counted(capsys):

