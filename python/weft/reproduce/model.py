@@ -148,7 +148,7 @@ def beside_the_simulator(collective: str, model: list[int], found: list[int]) ->
 def compared(how: str, on: str, model: list[int], found: list[int]) -> Finding:
     said = f"model {split_tree.numbers(model)}; found {split_tree.numbers(found)}"
     holds = model == found
-    why = "" if holds else split_tree.WHY
+    why = "" if holds else split_tree.REDUCE
     return named("model").claims[-1].found(how, on, said, verdict_if(holds), why)
 
 

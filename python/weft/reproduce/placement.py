@@ -13,6 +13,7 @@ from pathlib import Path
 from weft.cores import native as cores
 from weft.reproduce.claims import Claim
 from weft.reproduce.findings import COMPUTED, SIMULATED, Figure, Finding, Line, Part, verdict_if
+from weft.reproduce.hangs import NOWHERE, Range, would_hold
 from weft.reproduce.published import named
 from weft.sim import native
 
@@ -25,15 +26,26 @@ TURNS = {
     " other threads of that core look for work. But the reduction, more than half of a hop, takes"
     " as long on any core.",
 }
+THREE_TIMES = (
+    Range("knl64", "core.switch_us", low=7.5, high=15.5),
+    Range("knl64", "message.cell_bytes", high=37_000),
+    Range("knl64", "copy.reduce", low=12_200),
+)
+FASTEST = (Range("knl64", "core.switch_us", high=0.69),)
+HIDDEN = (Range("knl64", "core.slice_us", low=3500),)
+HANGS_OF_THREE_TIMES = {1: NOWHERE, 2: would_hold(*THREE_TIMES)}
 WAYS = {1: "messages of one copy", 2: "messages of two copies"}
 NUMA_SLOWER = (2.5, 3.5)
 ODD_EVEN_HALF = (0.4, 0.6)
-PUBLISHED = (1.0, 3.0, 1.5)  # time of each placement relative to bind
-TWO_NODES = "numa:2 core:4 pu:1"  # the nodes of figures 1 to 3, with two NUMA domains of four cores
-HALF = (0.4, 0.6)  # range of a share that counts as half
-NOTHING = 0.1  # greatest share that counts as nothing hidden
-SOME = "More than a tenth is hidden, which is little, but more than nothing."
-AT_ONCE = 2.0  # exchanges of neighbours overlap this many times as often as with numa
+PUBLISHED = (1.0, 3.0, 1.5)  # times as long as bind
+TWO_NODES = "numa:2 core:4 pu:1"  # figures 1 to 3: two NUMA nodes of four cores
+HALF = (0.4, 0.6)  # range of the share of the time
+NOTHING = 0.1  # hidden: at most that
+SOME = (
+    "More than a tenth is hidden, in the slices of time that the system gives a rank's thread beside"
+    " its computation; MPC schedules threads itself, in user space."
+)
+AT_ONCE = 2.0  # times as often as with numa: neighbours' exchanges overlap
 
 
 def times(machine: str, ranks: int, copies: int, compute_us: float = 0) -> list[float]:
@@ -67,14 +79,14 @@ def findings(copies: int, bind: float, numa: float, odd_even: float) -> list[Fin
             WAYS[copies],
             f"{slower:.2f} times",
             verdict_if(as_slow),
-            "" if as_slow else serial,
+            "" if as_slow else f"{serial} {HANGS_OF_THREE_TIMES[copies]}",
         ),
         half_of_numa.found(
             SIMULATED,
             WAYS[copies],
             f"odd-even takes {half:.2f} of numa's time",
             verdict_if(as_fast),
-            "" if as_fast else serial,
+            "" if as_fast else f"{serial} {NOWHERE}",
         ),
         fastest.found(
             SIMULATED,
@@ -199,7 +211,8 @@ def hidden(copies: int, alone_us: float, computation_us: float, both_us: float) 
     share = (alone_us + computation_us - both_us) / min(alone_us, computation_us)
     here = f"{share:.0%} of what could be hidden"
     holds = share <= NOTHING
-    return claim.found(SIMULATED, WAYS[copies], here, verdict_if(holds), "" if holds else SOME)
+    reason = "" if holds else f"{SOME} {would_hold(*HIDDEN)}"
+    return claim.found(SIMULATED, WAYS[copies], here, verdict_if(holds), reason)
 
 
 def with_computation(copies: int, bind: float, numa: float, odd_even: float) -> Finding:
@@ -209,7 +222,7 @@ def with_computation(copies: int, bind: float, numa: float, odd_even: float) -> 
         WAYS[copies],
         in_words(bind, numa, odd_even),
         verdict_if(odd_even < min(bind, numa)),
-        "" if odd_even < min(bind, numa) else TURNS[copies],
+        "" if odd_even < min(bind, numa) else f"{TURNS[copies]} {would_hold(*FASTEST)}",
     )
 
 
