@@ -1,5 +1,5 @@
-// calls.h: every collective call in its three forms, on buffers of one size. Why apart: the programs
-// that measure all of them take them from here.
+// calls.h: every collective call in its three forms, on buffers of one size. Why apart: the
+// programs that measure all of them take them from here.
 #pragma once
 #include <mpi.h>
 

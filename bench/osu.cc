@@ -1,7 +1,7 @@
-// osu: the overlap of every non-blocking collective, by the method of OSU's benchmarks (osu_i*): how
-// long the call takes alone, then around a loop that computes until its clock says so; times are
-// means over repetitions and over ranks. Why: those who know OSU's figures can set Weft's engines
-// beside their library by them. docs/benchmarking.md says what these figures do not show.
+// osu: the overlap of every non-blocking collective, by the method of OSU's benchmarks (osu_i*):
+// how long the call takes alone, then around a loop that computes until its clock says so; times
+// are means over repetitions and over ranks. Why: those who know OSU's figures can set Weft's
+// engines beside their library by them. docs/benchmarking.md says what these figures do not show.
 // Engines are chosen per communicator with an info hint, which MPI libraries ignore. Each call's
 // result is compared with that of the library's blocking call.
 #include <mpi.h>

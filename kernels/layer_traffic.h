@@ -79,10 +79,11 @@ inline void show_entries(const tensor::Part& part) {
     lengths.push_back(tree.start[at(above)][fibre + 1] - tree.start[at(above)][fibre]);
     ++in_slice[at(tree.row[at(above)][fibre])];
   }
-  std::printf("%lld entries in %zu fibres; variation of fibres in a slice of mode 1: %.2f, of "
-              "entries in a fibre: %.2f\n",
-              static_cast<long long>(part.tensor.entries()), lengths.size(), variation(in_slice),
-              variation(lengths));
+  std::printf(
+      "%lld entries in %zu fibres; variation of fibres in a slice of mode 1: %.2f, of "
+      "entries in a fibre: %.2f\n",
+      static_cast<long long>(part.tensor.entries()), lengths.size(), variation(in_slice),
+      variation(lengths));
 }
 
 // How many rows each rank needs of others, and of how many.

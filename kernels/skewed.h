@@ -75,7 +75,8 @@ inline std::uint64_t length_of(std::uint64_t fibre, double mean) {
   const double square = std::log(1 + entries_vary * entries_vary);
   const double length =
       mean * std::exp(std::sqrt(square) * normal_at(lengths_stream, fibre) - square / 2);
-  return static_cast<std::uint64_t>(std::clamp(std::round(length), 1.0, static_cast<double>(most_in_fibre - 1)));
+  return static_cast<std::uint64_t>(
+      std::clamp(std::round(length), 1.0, static_cast<double>(most_in_fibre - 1)));
 }
 
 inline double entries_of_fibre(const std::vector<int>& extents) {

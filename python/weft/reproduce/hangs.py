@@ -1,4 +1,4 @@
-"""What a verdict of the simulator hangs on: the range of a machine's parameter in which the statement
+"""What a verdict of the simulator hangs on: the range of a machine's parameter in which a statement
 would hold.
 
 Each range was found by halving, with all other parameters as described. Nothing is fitted: the

@@ -42,8 +42,8 @@ TWO_NODES = "numa:2 core:4 pu:1"  # figures 1 to 3: two NUMA nodes of four cores
 HALF = (0.4, 0.6)  # range of the share of the time
 NOTHING = 0.1  # hidden: at most that
 SOME = (
-    "More than a tenth is hidden, in the slices of time that the system gives a rank's thread beside"
-    " its computation; MPC schedules threads itself, in user space."
+    "More than a tenth is hidden, in the slices of time that the system gives a rank's thread"
+    " beside its computation; MPC schedules threads itself, in user space."
 )
 AT_ONCE = 2.0  # times as often as with numa: neighbours' exchanges overlap
 
