@@ -137,18 +137,19 @@ def test_what_does_not_fit_into_the_time_is_left_out(tmp_path, capsys):
 # ---- The papers' own experiments
 
 
-def samples(**times):
-    return {"variants": [{"name": name, "samples_us": [us] * 3} for name, us in times.items()]}
+def variant(name, us, engine=""):
+    return {"name": name, "engine": engine, "samples_us": [us] * 3}
 
 
 @pytest.fixture
 def asked(monkeypatch):
-    """Jobs of kernels, whose overlapped form takes half of the blocking one's time."""
+    """Jobs of kernels, whose overlapped forms take half of the blocking one's time, or less."""
     found = []
 
     def found_by(ranks, program, options, variables, each=1):
         found.append((ranks, program, [str(word) for word in options], variables, each))
-        return {**samples(blocking=100, overlapped=50), "amount": 7}
+        overlapped = [variant("overlapped", 50, "function"), variant("overlapped", 40, "thread")]
+        return {"variants": [variant("blocking", 100), *overlapped], "amount": 7}
 
     monkeypatch.setattr(core_jobs, "found_by", found_by)
     monkeypatch.setattr(core_jobs, "DONE", {})
@@ -166,7 +167,11 @@ def test_kernels_have_the_papers_ranks_and_threads(asked):
     assert asked[0][2][:2] == ["--elements", "10000"]
     del asked[:]
     rows = list(papers.tcc_of(16))
-    assert [row.words for row in rows[:2]] == ["order 4000, blocking", "order 4000, overlapped"]
+    assert [row.words for row in rows[:3]] == [
+        "order 4000, blocking",
+        "order 4000, overlapped, function",
+        "order 4000, overlapped, thread",
+    ]
     assert {(ranks, each) for ranks, _, _, _, each in asked} == {(2, 8)}
     assert all(options[options.index("--threads") + 1] == "8" for _, _, options, *_ in asked)
     assert "function,thread,tcc" in asked[0][2][asked[0][2].index("--engines") + 1]

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterator
 from math import ceil
 
-from device_check import jobs, programs
+from device_check import jobs
 from device_check.jobs import Row
 
 ENGINES = "native,function,thread,tcc"
@@ -16,6 +16,7 @@ LENGTHS = "8,4KiB,64KiB,1MiB"
 NODES = 2  # of Okuma and Nanri's first figure: as many ranks, with threads on all cores
 THREADS_PER_CORE = {"Prog1": 1, "Prog2": 2, "Prog4": 4}
 MASTER_THREADS = 2
+CG = "--grid 100x100x100 --tolerance 1e-2"
 REPETITIONS = 7
 
 
@@ -29,13 +30,19 @@ def kernel_rows(
         return
     words = [*options, "--repetitions", REPETITIONS]
     found = jobs.found_by(row.ranks, row.collective, words, variables, each=each)
-    times = {one["name"]: statistics.median(one["samples_us"]) for one in found.get("variants", [])}
+    variants = found.get("variants", [])
+    times = {label_of(one): statistics.median(one["samples_us"]) for one in variants}
     if not times:
         yield row
     for name, time_us in times.items():
         words_of_it = f"{row.words}, {name}" if row.words else name
         told = {"of blocking": time_us / times["blocking"]}
         yield Row(row.group, row.collective, row.size, row.ranks, words_of_it, time_us, told)
+
+
+def label_of(variant: dict) -> str:
+    """Variants of one name have different engines."""
+    return ", ".join(filter(None, (variant["name"], variant.get("engine"))))
 
 
 def iallreduce_of(cores: int) -> Iterator[Row]:
@@ -119,6 +126,6 @@ def masters_of(cores: int) -> Iterator[Row]:
         return
     for method in ("pipelined", "classic"):
         row = Row("masters", "pipecg", "", ranks, method)
-        options = [*programs.KERNELS["pipecg"].split(), "--threads", MASTER_THREADS]
-        options += ["--method", method, "--engines", "native,thread,auto"]
+        options = [*CG.split(), "--threads", MASTER_THREADS, "--method", method]
+        options += ["--engines", "native,thread,auto"]
         yield from kernel_rows(row, jobs.preloaded("thread"), *options, each=MASTER_THREADS)
