@@ -412,11 +412,12 @@ def atmosphere() -> Preset:
             " Allgather; a certain benefit is expected, without figures."
         ),
         program="atmosphere",
+        # So large, and by such links, communication is about half of the time.
         runs=[
-            {"arguments": words, "engines": "native,thread,auto", "lab": LAB}
+            {"arguments": words, "engines": "native,thread,auto", "lab": "nodes=2,rate=4gbit"}
             for words in (
-                "--truncation 170 --steps 1",
-                f"--truncation 85 --steps 2 --every 1 --output {SCRATCH}/fields",
+                "--truncation 340 --steps 1",
+                f"--truncation 340 --steps 2 --every 1 --output {SCRATCH}/fields",
             )
         ],
         judge=judge_atmosphere,
