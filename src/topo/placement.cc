@@ -98,13 +98,32 @@ Result<bool> pack_fits(int threads_per_core, const Topology& topology, const Nod
                " free: start fewer ranks per node or pack more threads on a core"};
 }
 
-// Puts `threads_per_core` threads on each core: threads of consecutive ranks share the cores
-// without a rank.
+// Puts at most `threads_per_core` threads on each core without a rank: threads of consecutive ranks
+// share a core of their NUMA node. Then those of ranks whose NUMA node has no such core left, and
+// of ranks that are not bound, share the cores with space. pack_fits() must hold.
+std::vector<int> packed(int threads_per_core, const Topology& topology, const NodeRanks& ranks) {
+  const auto free = free_cores(topology, ranks);
+  std::vector<int> cores(ranks.core_of_rank.size(), kBesideRank);
+  std::vector<int> space(free.size(), threads_per_core);
+  const auto put = [&](std::size_t rank, auto suits) {
+    for (std::size_t i = 0; i < free.size() && cores[rank] < 0; ++i) {
+      if (space[i] == 0 || !suits(free[i])) continue;
+      cores[rank] = free[i];
+      --space[i];
+    }
+  };
+  for (std::size_t rank = 0; rank < cores.size(); ++rank) {
+    const int own = ranks.core_of_rank[rank];
+    if (own >= 0) put(rank, [&](int core) { return topology.numa(core) == topology.numa(own); });
+  }
+  for (std::size_t rank = 0; rank < cores.size(); ++rank) put(rank, [](int) { return true; });
+  return cores;
+}
+
 Result<int> place_pack(int threads_per_core, const Topology& topology, const NodeRanks& ranks,
                        int local_rank) {
-  const auto free = free_cores(topology, ranks);
-  if (free.empty()) return no_free_core("pack", ranks);
-  return free[static_cast<std::size_t>(local_rank / threads_per_core)];
+  if (free_cores(topology, ranks).empty()) return no_free_core("pack", ranks);
+  return packed(threads_per_core, topology, ranks)[static_cast<std::size_t>(local_rank)];
 }
 
 // Returns for instance "0 to 5, 7", or "none" if there are no cores.

@@ -204,6 +204,32 @@ TEST(Placement, PackPutsKThreadsOnEachFreeCore) {
     EXPECT_EQ(*place(pack, topology, ranks, rank), expected[static_cast<std::size_t>(rank)]);
 }
 
+std::vector<int> packed(int threads_per_core, const Topology& topology, const NodeRanks& ranks) {
+  std::vector<int> cores;
+  for (int rank = 0; rank < static_cast<int>(ranks.core_of_rank.size()); ++rank)
+    cores.push_back(
+        *place({PlacementPolicy::Kind::pack, threads_per_core, {}}, topology, ranks, rank));
+  return cores;
+}
+
+TEST(Placement, PackStaysInsideTheNumaNode) {
+  const NodeRanks ten = ranks_beside(12, {5, 11});
+  EXPECT_EQ(packed(6, machine(12, 2), ten), (std::vector<int>{5, 5, 5, 5, 5, 11, 11, 11, 11, 11}));
+  EXPECT_EQ(packed(6, machine(12, 1), ten), (std::vector<int>{5, 5, 5, 5, 5, 5, 11, 11, 11, 11}));
+  const Topology four = described("package:1 numa:4 core:16 pu:4");
+  const NodeRanks ranks = spread_ranks(four, 56);
+  const std::vector<int> cores = packed(7, four, ranks);
+  for (std::size_t rank = 0; rank < cores.size(); ++rank)
+    EXPECT_EQ(four.numa(cores[rank]), four.numa(ranks.core_of_rank[rank])) << rank;
+}
+
+TEST(Placement, PackGoesToAnotherNumaNodeWhereItsOwnIsFull) {
+  const NodeRanks ranks = ranks_beside(8, {6, 7});  // the first NUMA node has no core left
+  EXPECT_EQ(packed(3, machine(8, 2), ranks), (std::vector<int>{6, 7, 7, 7, 6, 6}));
+  const NodeRanks unbound{{-1, -1, -1, -1}, {}};
+  EXPECT_EQ(packed(2, machine(8, 2), unbound), (std::vector<int>{0, 0, 1, 1}));
+}
+
 TEST(Placement, PackWithTooFewFreeCoresSaysHowMany) {
   const PlacementPolicy pack{PlacementPolicy::Kind::pack, 2, {}};
   const auto placed = place(pack, machine(8, 1), ranks_beside(8, {3, 7}), 0);
