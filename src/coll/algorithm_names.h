@@ -54,6 +54,8 @@ inline constexpr AlgorithmName kHierarchical("hierarchical");
 inline constexpr AlgorithmName kHierarchicalInOrder("hierarchical-in-order");
 // The algorithms of this name call the MPI library's own collective between nodes.
 inline constexpr AlgorithmName kHierarchicalLibrary("hierarchical-library");
+// In the algorithms of this name the first rank of each node sends for all ranks of its node.
+inline constexpr AlgorithmName kHierarchicalOneLeader("hierarchical-one-leader");
 inline constexpr AlgorithmName kInOrder("in-order");
 inline constexpr AlgorithmName kKnomial("k-nomial");
 inline constexpr AlgorithmName kLinear("linear");
@@ -77,6 +79,12 @@ constexpr bool is_in_order(const Algorithm& algorithm) {
   using namespace algorithm_names;
   return kInOrder.names(algorithm) || kNodeInOrder.names(algorithm) ||
          kHierarchicalInOrder.names(algorithm);
+}
+
+// Returns whether the first rank of each node sends for all ranks of its node, so that the other
+// ranks need only the node's memory, and a core agent can carry their part out.
+constexpr bool has_one_leader(const Algorithm& algorithm) {
+  return algorithm_names::kHierarchicalOneLeader.names(algorithm);
 }
 
 }  // namespace weft

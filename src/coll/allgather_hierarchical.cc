@@ -1,9 +1,9 @@
 // Hierarchical allgather(v): blocks circulate between the nodes. Each received block is put into
 // the node's shared memory for its ranks while the next one is in transit. If all nodes have
-// equally many ranks, each rank sends the blocks of the ranks with its own node rank; otherwise the
-// first rank of each node sends all blocks. Each block goes to each other node once, the minimum:
-// with blocks of n bytes, a node with m of p ranks sends at most (p - m) n bytes and receives as
-// many.
+// equally many ranks, each rank sends the blocks of the ranks with its own node rank; otherwise, or
+// with one leader per node, the first rank of each node sends all blocks. Each block goes to each
+// other node once, the minimum: with blocks of n bytes, a node with m of p ranks sends at most
+// (p - m) n bytes and receives as many.
 // Kandalla, Subramoni, Santhanaraman, Koop, Panda, Designing multi-leader-based allgather
 // algorithms for multi-core clusters, IPDPS 2009 workshops
 #include <algorithm>
@@ -20,12 +20,13 @@ namespace {
 
 class Allgather {
  public:
-  explicit Allgather(Builder& b)
+  // each_carries: each rank sends; all nodes must then have equally many ranks.
+  Allgather(Builder& b, bool each_carries)
       : b_(b),
         s_(b.shape()),
         nodes_(*s_.nodes),
         here_(nodes_.ranks(node_of(s_))),
-        each_carries_(nodes_.all_alike()),
+        each_carries_(each_carries),
         piece_(std::min(longest_block_bytes(), b.tuning().chunk_bytes)),
         chunk_(b, pieces(), piece_, 1, 1) {}
 
@@ -164,12 +165,20 @@ bool has_no_empty_block(const Shape& s) {
   return true;
 }
 
+void build(Builder& b, bool each_carries) {
+  if (agreed_bytes(b.shape()) == 0) return;
+  if (has_no_empty_block(b.shape())) b.synchronizes();
+  Allgather(b, each_carries).run();
+}
+
 }  // namespace
 
 void allgather_hierarchical(Builder& b) {
-  if (agreed_bytes(b.shape()) == 0) return;
-  if (has_no_empty_block(b.shape())) b.synchronizes();
-  Allgather(b).run();
+  build(b, b.shape().nodes->all_alike());
+}
+
+void allgather_hierarchical_one_leader(Builder& b) {
+  build(b, false);
 }
 
 }  // namespace weft

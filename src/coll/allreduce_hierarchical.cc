@@ -2,7 +2,8 @@
 // the nodes, and the result returns through shared memory. While a chunk is in transit between
 // nodes, the next one is reduced within the node. If all nodes have equally many ranks, each rank
 // is the leader for its block of the vector; otherwise, or for short vectors, one rank per node is.
-// Leaders use messages, or the MPI library's own allreduce of each chunk.
+// Leaders use messages, or the MPI library's own allreduce of each chunk. With one leader per node
+// only one process of each node sends, as core agents want it.
 // Bayatpour, Chakraborty, Subramoni, Lu, Panda, Scalable reduction collectives with data
 // partitioning-based multi-leader design, SC17; Jocksch, Piccinali, shared-memory persistent
 // allreduce (pipelining with the network)
@@ -76,11 +77,10 @@ void follow(NodeSums& sums) {
   sums.copy_out(sums.chunks() - 1);
 }
 
-void build(Builder& b, void (*lead)(Builder&, NodeSums&)) {
-  const Shape& s = b.shape();
-  if (s.recv.count == 0) return;
+void build(Builder& b, int leaders, void (*lead)(Builder&, NodeSums&)) {
+  if (b.shape().recv.count == 0) return;
   b.synchronizes();
-  NodeSums sums(b, leaders_per_node(s), NodeSums::Result::for_all);
+  NodeSums sums(b, leaders, NodeSums::Result::for_all);
   if (sums.leads())
     lead(b, sums);
   else
@@ -90,11 +90,15 @@ void build(Builder& b, void (*lead)(Builder&, NodeSums&)) {
 }  // namespace
 
 void allreduce_hierarchical(Builder& b) {
-  build(b, lead);
+  build(b, leaders_per_node(b.shape()), lead);
+}
+
+void allreduce_hierarchical_one_leader(Builder& b) {
+  build(b, 1, lead);
 }
 
 void allreduce_hierarchical_library(Builder& b) {
-  build(b, lead_by_library);
+  build(b, leaders_per_node(b.shape()), lead_by_library);
 }
 
 }  // namespace weft

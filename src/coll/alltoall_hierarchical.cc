@@ -3,7 +3,7 @@
 // node one rank sends that node's part and receives into shared memory. Then all ranks copy their
 // blocks out. With m ranks per node, k - 1 messages instead of (k - 1) m^2 leave each of k nodes.
 // It suits short blocks. Long blocks are divided into pieces, and the next piece is written while
-// one is in transit.
+// one is in transit. With one leader per node, one rank exchanges the parts of all other nodes.
 // Träff, Rougier, MPI collectives and datatypes for hierarchical all-to-all communication,
 // EuroMPI/ASIA 2014
 #include <algorithm>
@@ -23,9 +23,10 @@ constexpr std::int64_t kOfOneRank_bytes = 60 * 1024;
 
 class Alltoall {
  public:
-  explicit Alltoall(Builder& b)
+  Alltoall(Builder& b, bool one_leads)
       : b_(b),
         s_(b.shape()),
+        one_leads_(one_leads),
         nodes_(*s_.nodes),
         here_(nodes_.ranks(node_of(s_))),
         node_rank_(node_rank_of(s_, s_.rank)),
@@ -69,8 +70,7 @@ class Alltoall {
   std::int64_t length(std::int64_t turn) const { return std::min(piece_, bytes_ - turn * piece_); }
   // Returns the rank on `node` that exchanges data with node `other`.
   int speaker(int node, int other) const {
-    const auto node_rank = static_cast<std::size_t>(other % nodes_.ranks_on(node));
-    return nodes_.ranks(node)[node_rank];
+    return nodes_.rank(node, one_leads_ ? 0 : other % nodes_.ranks_on(node));
   }
   bool speaks_with(int node) const {
     return node != node_of(s_) && speaker(node_of(s_), node) == s_.rank;
@@ -155,6 +155,7 @@ class Alltoall {
 
   Builder& b_;
   const Shape& s_;
+  const bool one_leads_;  // the first rank of each node exchanges all messages
   const Nodes& nodes_;
   const Nodes::Ranks here_;
   const int node_rank_;
@@ -165,12 +166,20 @@ class Alltoall {
   std::vector<PackedBlock> given_, taken_;  // blocks to and from each rank
 };
 
+void build(Builder& b, bool one_leads) {
+  if (b.shape().recv.bytes() == 0) return;
+  b.synchronizes();
+  Alltoall(b, one_leads).run();
+}
+
 }  // namespace
 
 void alltoall_hierarchical(Builder& b) {
-  if (b.shape().recv.bytes() == 0) return;
-  b.synchronizes();
-  Alltoall(b).run();
+  build(b, false);
+}
+
+void alltoall_hierarchical_one_leader(Builder& b) {
+  build(b, true);
 }
 
 }  // namespace weft

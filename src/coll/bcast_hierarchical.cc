@@ -1,6 +1,8 @@
 // Hierarchical bcast: the root sends the data through the leaders of the nodes, chunk by chunk.
 // Each leader copies a chunk to its node's shared memory while it forwards it and receives the next
-// one. For data of n bytes, (k - 1) n bytes travel between k nodes, the minimum.
+// one. For data of n bytes, (k - 1) n bytes travel between k nodes, the minimum. The root leads its
+// node; or the first rank of each node leads, and the root only shows the data to its node, so that
+// the leaders are the same for all roots.
 // Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-out)
 #include "coll/build_functions.h"
 #include "coll/node_chunks.h"
@@ -10,42 +12,60 @@
 namespace weft {
 namespace {
 
-int leader_of(const Shape& s, int node) {
-  return node == s.nodes->of(s.root) ? s.root : s.nodes->ranks(node)[0];
-}
-
-class Leader {
+class Bcast {
  public:
-  Leader(Builder& b, NodeChunks& chunk, PackedBlock& data)
+  Bcast(Builder& b, bool root_leads)
       : b_(b),
         s_(b.shape()),
-        chunk_(chunk),
-        data_(data),
-        tree_(
-            tree_of_nodes(node_of(s_), s_.nodes->of(s_.root), s_.nodes->count(), chunk.chunks())) {}
+        root_leads_(root_leads),
+        shower_(node_of(s_) == root_node() ? s_.root : leader_of(node_of(s_))),
+        chunk_(b, s_.recv.bytes()),
+        data_(b, outgoing(s_, 0), chunk_.is_cut()),
+        tree_(tree_of_nodes(node_of(s_), root_node(), s_.nodes->count(), chunk_.chunks())) {}
 
   void run() {
     if (is_root())
       data_.pack();
-    else
-      receive(chunk_);
+    else if (leads())
+      get(chunk_);
     for (; !chunk_.done(); chunk_.next()) {
-      b_.end_round();
-      NodeChunks next = chunk_;
-      next.next();
-      if (!is_root() && !next.done()) receive(next);
-      for (int child : tree_.children)
-        b_.send(leader_of(s_, child), data_.piece(chunk_.begin(), chunk_.count()));
-      show();
+      if (leads()) forward();
+      if (shows())
+        show();
+      else if (!leads())
+        get(chunk_);
     }
     if (!is_root()) data_.unpack();
   }
 
  private:
-  bool is_root() const { return tree_.parent < 0; }
+  int root_node() const { return s_.nodes->of(s_.root); }
+  int leader_of(int node) const {
+    return root_leads_ && node == root_node() ? s_.root : s_.nodes->ranks(node)[0];
+  }
+  bool is_root() const { return s_.rank == s_.root; }
+  bool leads() const { return s_.rank == leader_of(node_of(s_)); }
+  bool shows() const { return s_.rank == shower_; }
 
-  void receive(const NodeChunks& chunk) {
-    b_.recv(leader_of(s_, tree_.parent), data_.piece(chunk.begin(), chunk.count()));
+  // Gets a chunk by a message, or from the node's memory.
+  void get(const NodeChunks& of) {
+    NodeChunks chunk = of;
+    if (shows()) return b_.recv(leader_of(tree_.parent), data_.piece(chunk.begin(), chunk.count()));
+    chunk.signal_if_reused();
+    chunk.wait(shower_);
+    data_.copy_from(chunk.of(shower_), chunk.begin(), chunk.count());
+  }
+
+  // Sends a chunk to the next nodes while this rank gets the next one.
+  void forward() {
+    b_.end_round();
+    NodeChunks next = chunk_;
+    next.next();
+    const bool gets = !is_root() && !next.done();
+    if (gets && shows()) get(next);
+    for (int child : tree_.children)
+      b_.send(leader_of(child), data_.piece(chunk_.begin(), chunk_.count()));
+    if (gets && !shows()) get(next);
   }
 
   void show() {
@@ -57,27 +77,25 @@ class Leader {
 
   Builder& b_;
   const Shape& s_;
-  NodeChunks& chunk_;
-  PackedBlock& data_;
+  const bool root_leads_;
+  const int shower_;  // the rank that puts the data into the memory of this node
+  NodeChunks chunk_;
+  PackedBlock data_;
   const NodeTree tree_;
 };
+
+void build(Builder& b, bool root_leads) {
+  if (b.shape().recv.bytes() > 0) Bcast(b, root_leads).run();
+}
 
 }  // namespace
 
 void bcast_hierarchical(Builder& b) {
-  const Shape& s = b.shape();
-  const std::int64_t bytes = s.recv.bytes();
-  if (bytes == 0) return;
-  NodeChunks chunk(b, bytes);
-  PackedBlock data(b, outgoing(s, 0), chunk.is_cut());
-  const int leader = leader_of(s, node_of(s));
-  if (s.rank == leader) return Leader(b, chunk, data).run();
-  for (; !chunk.done(); chunk.next()) {
-    chunk.signal_if_reused();
-    chunk.wait(leader);
-    data.copy_from(chunk.of(leader), chunk.begin(), chunk.count());
-  }
-  data.unpack();
+  build(b, true);
+}
+
+void bcast_hierarchical_one_leader(Builder& b) {
+  build(b, false);
 }
 
 }  // namespace weft

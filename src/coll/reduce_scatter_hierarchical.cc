@@ -3,7 +3,9 @@
 // in order. The ranks of a node share the blocks by node rank, so that all of them send. Nodes take
 // turns as targets: while the sums for one are in transit, those for the next are computed, and
 // received ones are added. With blocks of n bytes, a node with m of p ranks sends (p - m) n bytes,
-// the minimum, in as many messages.
+// the minimum, in as many messages. With one leader per node, the first rank of each node computes
+// the sums of its node for all blocks, adds those of all nodes for the blocks of its node's ranks,
+// and gives them to these through shared memory.
 // Hasanov, Lastovetsky, J. Supercomputing 73, 2017 (hierarchical reductions)
 #include <algorithm>
 #include <array>
@@ -46,9 +48,10 @@ std::vector<Cut> cuts_by_node(const Builder& b) {
 // Computes this node's sums for the blocks of one target node at a time.
 class NodeParts {
  public:
-  explicit NodeParts(Builder& b)
+  NodeParts(Builder& b, bool one_leads)
       : b_(b),
         s_(b.shape()),
+        one_leads_(one_leads),
         nodes_(*s_.nodes),
         extent_(b.extent(Unit::recv)),
         cuts_(cuts_by_node(b)),
@@ -59,11 +62,18 @@ class NodeParts {
 
   // Returns the rank of `node` that computes its sum of a block.
   int adder(int node, int block) const {
-    const int node_rank = nodes_.local_rank(block) % nodes_.ranks_on(node);
-    return nodes_.ranks(node)[static_cast<std::size_t>(node_rank)];
+    return nodes_.rank(node, one_leads_ ? 0 : nodes_.local_rank(block) % nodes_.ranks_on(node));
+  }
+  // Returns the rank that adds the sums of all nodes for a block.
+  int collector(int block) const { return one_leads_ ? nodes_.rank(nodes_.of(block), 0) : block; }
+  // Returns the blocks for which this rank does.
+  std::vector<int> collected() const {
+    if (!one_leads_) return {s_.rank};
+    return is_first() ? nodes_.ranks(node_of(s_)).listed() : std::vector<int>{};
   }
   // Returns the blocks of a node whose sums this rank computes.
   std::vector<int> added(int node) const {
+    if (one_leads_) return is_first() ? nodes_.ranks(node).listed() : std::vector<int>{};
     std::vector<int> blocks;
     const int ranks = nodes_.ranks_on(node);
     for (int number = node_rank_of(s_, s_.rank); number < ranks; number += ranks_here(s_))
@@ -98,14 +108,46 @@ class NodeParts {
     }
   }
 
- private:
+  // Gives each rank of this node its block, with one leader. sums: the blocks of the node, on the
+  // leader. Must follow the last sum_up().
+  void give_out(Location sums) {
+    const int node = node_of(s_);
+    for (std::int64_t piece = 0; piece < cut(node).pieces; ++piece, chunk_.next()) {
+      if (is_first()) show_results(sums, piece);
+      chunk_.signal();
+      if (is_first()) continue;
+      chunk_.wait(nodes_.rank(node, 0));
+      const Operand own = piece_of(s_.rank, piece);
+      b_.copy(chunk_.of(nodes_.rank(node, 0)) + row_of(s_.rank),
+              incoming(s_, s_.rank).at + piece * cut(node).most * extent_, own.count);
+    }
+  }
+
   bool is_alone() const { return ranks_here(s_) == 1; }
+
+ private:
+  bool is_first() const { return node_rank_of(s_, s_.rank) == 0; }
+  // Returns the offset of the piece of a block of this node in a chunk of results.
+  std::int64_t row_of(int block) const {
+    return nodes_.local_rank(block) * cut(node_of(s_)).most * extent_;
+  }
+  // Copies a piece of each result into shared memory. The first two chunks replace operands of this
+  // rank, which no other rank reads.
+  void show_results(Location sums, std::int64_t piece) {
+    for (const int rank : nodes_.ranks(node_of(s_))) {
+      if (piece >= 2) chunk_.wait_until_read(rank);
+      const Operand own = piece_of(rank, piece);
+      const Location from = sums + piece * cut(node_of(s_)).most * extent_;
+      if (rank != s_.rank) b_.copy(from, chunk_.of(s_.rank) + row_of(rank), own.count);
+      sums = sums + outgoing(s_, rank).count * extent_;
+    }
+  }
   const Cut& cut(int node) const { return cuts_[static_cast<std::size_t>(node)]; }
 
   std::int64_t chunks() const {
     std::int64_t all = 0;
     for (const Cut& cut : cuts_) all += cut.pieces;
-    return all;
+    return all + (one_leads_ ? cut(node_of(s_)).pieces : 0);
   }
   std::int64_t row_bytes() const {
     std::int64_t most = 0;
@@ -171,6 +213,7 @@ class NodeParts {
 
   Builder& b_;
   const Shape& s_;
+  const bool one_leads_;
   const Nodes& nodes_;
   const std::int64_t extent_;
   const std::vector<Cut> cuts_;  // indexed by node
@@ -180,20 +223,23 @@ class NodeParts {
   std::array<std::vector<int>, 2> readers_;
 };
 
-// Exchanges the sums between nodes, and adds those of this rank's block.
+// Exchanges the sums between nodes, and adds those of the blocks that this rank collects: its own
+// or, with one leader, those of all ranks of its node, one after the other.
 class ReduceScatter {
  public:
-  explicit ReduceScatter(Builder& b)
+  ReduceScatter(Builder& b, bool one_leads)
       : b_(b),
         s_(b.shape()),
         node_(node_of(s_)),
         nodes_(s_.nodes->count()),
-        count_(outgoing(s_, s_.rank).count),
+        parts_(b, one_leads),
+        blocks_(parts_.collected()),
+        count_(count_of(blocks_)),
+        gives_out_(one_leads && !parts_.is_alone()),
         result_(incoming(s_, s_.rank).at),
         // If the call is in place, the result would overwrite input that is still to be read or
         // sent.
-        sum_(s_.in_place ? temp() : result_),
-        parts_(b) {
+        sum_(s_.in_place || gives_out_ ? temp() : result_) {
     lower_ = has_lower() && has_higher() ? temp() : sum_;
     if (nodes_ > 2) inboxes_ = {temp(), temp()};
   }
@@ -209,6 +255,7 @@ class ReduceScatter {
     }
     take_in(nodes_ - 1);
     finish();
+    if (gives_out_) parts_.give_out(sum_);
   }
 
  private:
@@ -216,6 +263,11 @@ class ReduceScatter {
   int target(int wave) const { return ring_at(node_, wave, nodes_); }
   int source(int wave) const { return target(-wave); }
 
+  std::int64_t count_of(const std::vector<int>& blocks) const {
+    std::int64_t all = 0;
+    for (const int block : blocks) all += outgoing(s_, block).count;
+    return all;
+  }
   Location temp() { return b_.temp(count_, Unit::recv); }
   bool has_lower() const { return node_ > 0; }
   bool has_higher() const { return node_ + 1 < nodes_; }
@@ -231,9 +283,13 @@ class ReduceScatter {
   }
 
   void exchange(int wave) {
-    b_.recv(parts_.adder(source(wave), s_.rank), landing(wave), count_);
+    Location at = landing(wave);
+    for (const int block : blocks_) {
+      b_.recv(parts_.adder(source(wave), block), at, outgoing(s_, block).count);
+      at = at + outgoing(s_, block).count * b_.extent(Unit::recv);
+    }
     for (const int block : parts_.added(target(wave)))
-      b_.send(block, parts_.sum_of(block), outgoing(s_, block).count);
+      b_.send(parts_.collector(block), parts_.sum_of(block), outgoing(s_, block).count);
   }
 
   void take_in(int wave) {
@@ -242,28 +298,29 @@ class ReduceScatter {
   }
 
   void finish() {
-    Location sum = parts_.sum_of(s_.rank);
+    if (blocks_.empty()) return;
+    Location sum = parts_.sum_of(blocks_.front());
     if (has_higher()) {
       b_.reduce(sum, sum_, count_);
       sum = sum_;
     }
     if (has_lower()) b_.reduce(lower_, sum, sum_, count_);
-    b_.copy(sum_, result_, count_);
+    b_.copy(sum_, result_, outgoing(s_, s_.rank).count);
   }
 
   Builder& b_;
   const Shape& s_;
   const int node_, nodes_;
-  const std::int64_t count_;
-  const Location result_, sum_;
   NodeParts parts_;
+  const std::vector<int> blocks_;
+  const std::int64_t count_;  // elements of these blocks
+  const bool gives_out_;      // this rank collects for others, or another one for it
+  const Location result_, sum_;
   Location lower_;  // sum of the lower nodes
   std::array<Location, 2> inboxes_;
 };
 
-}  // namespace
-
-void reduce_scatter_hierarchical(Builder& b) {
+void build(Builder& b, bool one_leads) {
   const Shape& s = b.shape();
   std::int64_t least = INT64_MAX, most = 0;
   for (int rank = 0; rank < s.size; ++rank) {
@@ -272,7 +329,17 @@ void reduce_scatter_hierarchical(Builder& b) {
   }
   if (most == 0) return;
   if (least > 0) b.synchronizes();
-  ReduceScatter(b).run();
+  ReduceScatter(b, one_leads).run();
+}
+
+}  // namespace
+
+void reduce_scatter_hierarchical(Builder& b) {
+  build(b, false);
+}
+
+void reduce_scatter_hierarchical_one_leader(Builder& b) {
+  build(b, true);
 }
 
 }  // namespace weft

@@ -53,11 +53,13 @@ std::int64_t block_bytes(const Shape& shape) {
   return shape.kind == Kind::bcast ? bytes : bytes / shape.size;
 }
 
-// Returns whether the algorithm is measured. Three kinds are not: algorithms that use other ranks'
+// Returns whether the algorithm is measured. Four kinds are not: algorithms that use other ranks'
 // buffers in place are tried before, collectives between leaders need a communicator of their own,
-// and message-based reductions in rank order are used only on request.
+// those with one leader are for agents, which callers do not wait for, and message-based reductions
+// in rank order are used only on request.
 bool competes(const Algorithm& algorithm, const Shape& shape) {
   if (is_direct(algorithm) || algorithm.needs == Needs::nodes_leaders) return false;
+  if (has_one_leader(algorithm)) return false;
   if (!applies(algorithm, shape)) return false;
   return shape.on_one_node ? needs_node(algorithm.needs) : !is_in_order(algorithm);
 }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "coll/algorithm_names.h"
 #include "log2_up.h"
 #include "select/selector.h"
 #include "simulated_call.h"
@@ -199,6 +200,31 @@ TEST(Cost, JoinedNeighborsHaveALeaderForEachOtherNode) {
     EXPECT_LE(std::count_if(s.steps.begin(), s.steps.end(),
                             [](const Step& step) { return step.kind == StepKind::send; }),
               1);
+}
+
+// The other ranks' parts are programs in the node's memory, which an agent can carry out, whichever
+// rank is the root. No more bytes go between nodes than with several leaders.
+TEST(Cost, WithOneLeaderOnlyTheFirstRankOfANodeSends) {
+  int seen = 0;
+  for (const Map& map : kMaps)
+    for (const Algorithm& algorithm : algorithms())
+      for (const std::int64_t count : {10, 30'000})
+        for (int root = 0; root < map.ranks; ++root) {
+          const bool is_rooted = algorithm.kind == Kind::bcast || algorithm.kind == Kind::reduce;
+          if (!has_one_leader(algorithm) || (root > 0 && !is_rooted)) continue;
+          Call call =
+              hierarchical_call(algorithm.kind, map.ranks, map.placing, count, algorithm.name);
+          call.root = root;
+          const std::vector<Schedule> all = build_all(call);
+          const Nodes& nodes = *all[0].shape.nodes;
+          for (const Schedule& s : all)
+            EXPECT_EQ(s.program.empty(), nodes.local_rank(s.shape.rank) == 0) << call.text();
+          call.algorithm = find_algorithm(algorithm.kind, "hierarchical");
+          EXPECT_LE(traffic(all, nodes).bytes, traffic(build_all(call), nodes).bytes)
+              << call.text();
+          ++seen;
+        }
+  EXPECT_GT(seen, 100);
 }
 
 // A chunk goes between the nodes while the next one is summed up in the node.
