@@ -1,22 +1,16 @@
-// Implements the core agent. Its thread loops over the mailboxes of all ranks on its core.
+// Implements the core agent. The thread that serves loops over the mailboxes of all ranks on its
+// core.
 #include "engine/core_agent.h"
-
-#include <sys/prctl.h>
 
 #include <algorithm>
 #include <new>
 #include <string>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "engine/futex.h"
 
 namespace weft {
 namespace {
-
-constexpr std::int64_t kUntilCalled_ns = 3'600'000'000'000;
-constexpr unsigned long kTimerSlack_ns = 1000;  // how late the kernel may end a sleep; its default
-                                                // of 50 us is longer than many of the sleeps
 
 void make_robust(pthread_mutex_t* mutex) {
   pthread_mutexattr_t kind;
@@ -30,58 +24,26 @@ void make_robust(pthread_mutex_t* mutex) {
 }  // namespace
 
 CoreAgent::CoreAgent(std::shared_ptr<void> memory, MailboxMemory* own,
-                     const std::vector<MailboxMemory*>& mailboxes, Observer& observer)
-    : memory_(memory), own_(own), observer_(observer), baton_(std::move(memory), &own->agent, {}) {
-  for (MailboxMemory* mailbox : mailboxes) {
-    clients_.push_back({mailbox, {}});
-    clients_.back().served.resize(MailboxMemory::kCommands);
-  }
+                     const std::vector<MailboxMemory*>& mailboxes)
+    : memory_(std::move(memory)), own_(own) {
+  for (MailboxMemory* mailbox : mailboxes) clients_.emplace_back(mailbox);
   make_robust(&own->alive);
 }
 
-Result<bool> CoreAgent::start() {
-  auto started = thread_.start([this] { main(); });
-  if (started) own_->serves.wait(MailboxMemory::Serves::not_yet);
-  return started;
-}
-
-void CoreAgent::stop() {
-  if (!thread_.is_started()) return;
-  stopping_.store(true);
-  own_->agent.calls.fetch_add(1);
-  wake_one(own_->agent.calls, FutexOf::processes);
-  thread_.join();
-}
-
-void CoreAgent::main() {
-  observer_.thread_started("agent", 0);
-  prctl(PR_SET_TIMERSLACK, kTimerSlack_ns);
+void CoreAgent::begin() {
   pthread_mutex_lock(&own_->alive);
   own_->serves.store(MailboxMemory::Serves::yes);
   own_->serves.notify_all();
-  serve();
-  close();
-  pthread_mutex_unlock(&own_->alive);
 }
 
-// Advances the commands of all ranks until the agent is stopped, and sleeps while none can
-// continue. A rank raises `calls` after it has left a command, so that a command left during this
-// round ends the sleep.
-void CoreAgent::serve() {
-  while (!stopping_.load()) {
-    const std::uint32_t calls_before = baton_.calls();
-    bool progressed = false;
-    for (Client& client : clients_) progressed = progress(client) || progressed;
-    if (progressed) {
-      pace_.progressed(now_ns());
-      continue;
-    }
-    observer_.activity(Activity::asleep);
-    const bool waits_for_ranks = has_commands();
-    baton_.sleep(calls_before, waits_for_ranks ? pace_.sleep_ns(now_ns()) : kUntilCalled_ns);
-    if (!waits_for_ranks) pace_.begin(now_ns());
-    observer_.activity(Activity::working);
-  }
+void CoreAgent::wait_until_it_serves() const {
+  own_->serves.wait(MailboxMemory::Serves::not_yet);
+}
+
+bool CoreAgent::serve() {
+  bool progressed = false;
+  for (Client& client : clients_) progressed = progress(client) || progressed;
+  return progressed;
 }
 
 // Returns all open commands to their ranks when the agent ends. It first tells the ranks that the
@@ -95,11 +57,12 @@ void CoreAgent::close() {
         give_back(*client.mailbox, command);
     }
   }
+  pthread_mutex_unlock(&own_->alive);
 }
 
 bool CoreAgent::has_commands() const {
   return std::any_of(clients_.begin(), clients_.end(), [](const Client& client) {
-    return !client.ended && client.mailbox->open.load() > 0;
+    return !client.ended.load() && client.mailbox->open.load() > 0;
   });
 }
 

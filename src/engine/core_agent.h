@@ -1,19 +1,17 @@
-// CoreAgent: a thread that carries out the commands of all ranks on its core. It advances each
-// command as far as possible, and sleeps when none can continue. It calls no MPI function.
+// CoreAgent: carries out the commands of all ranks on its core. It advances each command as far as
+// possible, and calls no MPI function. The progress thread of its process serves as the agent: the
+// same thread sends the messages of its own rank, which may lead its node in collectives between
+// nodes. So all ranks on a core have one thread for their communication.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
-#include "base/result.h"
-#include "engine/baton.h"
 #include "engine/mailbox.h"
-#include "engine/observer.h"
-#include "engine/pace.h"
 #include "engine/remote_program.h"
-#include "engine/thread.h"
 
 namespace weft {
 
@@ -22,16 +20,25 @@ class CoreAgent {
   // memory: keeps the mailboxes alive. own: the mailbox of this process's rank. mailboxes: the
   // mailboxes of all ranks on this core.
   CoreAgent(std::shared_ptr<void> memory, MailboxMemory* own,
-            const std::vector<MailboxMemory*>& mailboxes, Observer& observer);
-  ~CoreAgent() { stop(); }
+            const std::vector<MailboxMemory*>& mailboxes);
   CoreAgent(const CoreAgent&) = delete;
   CoreAgent& operator=(const CoreAgent&) = delete;
 
-  // Starts the thread. After success ranks may leave commands; after an error there is no thread.
-  Result<bool> start();
-  // Ends the thread and returns unfinished commands to their ranks. Is called in MPI_Finalize and
-  // at process exit.
-  void stop();
+  // The following functions are for the thread that serves. begin(): from then on ranks may leave
+  // commands. close(): returns unfinished commands to their ranks, and must follow begin() in the
+  // same thread.
+  void begin();
+  void close();
+  // Advances all commands as far as possible. Returns true if an instruction has been carried out.
+  bool serve();
+
+  // Returns whether some rank has left a command; for any thread.
+  bool has_commands() const;
+  // Waits until the thread that serves has called begin().
+  void wait_until_it_serves() const;
+  // Returns the futex of the thread that serves, and the place where it announces its sleep.
+  std::atomic<std::uint32_t>& wake() const { return own_->wake; }
+  std::atomic<Asleep>& asleep() const { return own_->asleep; }
 
  private:
   struct Served {
@@ -41,26 +48,19 @@ class CoreAgent {
   struct Client {
     MailboxMemory* mailbox;
     std::vector<std::unique_ptr<Served>> served;  // indexed like the mailbox's commands
-    bool ended = false;                           // the rank's process has ended
+    std::atomic<bool> ended{false};               // the rank's process has ended
+
+    explicit Client(MailboxMemory* of) : mailbox(of), served(MailboxMemory::kCommands) {}
   };
 
-  void main();
-  void serve();
-  void close();
   bool progress(Client& client);
   bool progress(Client& client, std::size_t number);
   RemoteProgram::State carry_out(Client& client, std::size_t number);
   void give_back(MailboxMemory& mailbox, Command& command);
-  bool has_commands() const;
 
   std::shared_ptr<void> memory_;
   MailboxMemory* own_;
-  std::vector<Client> clients_;
-  Observer& observer_;
-  Baton baton_;  // used by the agent's thread only
-  Pace pace_;    // used by the agent's thread only
-  std::atomic<bool> stopping_{false};
-  Thread thread_;
+  std::deque<Client> clients_;
 };
 
 }  // namespace weft

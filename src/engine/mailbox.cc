@@ -48,10 +48,7 @@ std::optional<Work> work_of(const Schedule& schedule, const Operands& operands,
 }
 
 Mailbox::Mailbox(std::shared_ptr<void> memory, MailboxMemory* own, MailboxMemory* agents)
-    : memory_(memory),
-      own_(own),
-      agents_(agents),
-      agent_(std::move(memory), &own->agent, {&agents->agent}) {}
+    : memory_(std::move(memory)), own_(own), agents_(agents) {}
 
 // Leaves a command, unless the agent has told that it serves no more. An agent that ends tells so
 // first, and then returns the commands that are open. So this function asks again once its command
@@ -72,10 +69,16 @@ int Mailbox::leave(const Work& work) {
       own_->open.fetch_sub(1);
       return kNone;
     }
-    agent_.call_others();
+    wake_agent();
     return i;
   }
   return kNone;
+}
+
+// The agent announces its sleep before it looks for commands the last time (engine/sleeper.h).
+void Mailbox::wake_agent() const {
+  agents_->wake.fetch_add(1);
+  if (agents_->asleep.load() != Asleep::no) wake_one(agents_->wake, FutexOf::processes);
 }
 
 std::optional<Mailbox::Rest> Mailbox::take(int number) {

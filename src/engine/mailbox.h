@@ -16,8 +16,8 @@
 #include <optional>
 
 #include "base/floating_point.h"
-#include "engine/baton.h"
 #include "engine/operation.h"
+#include "engine/sleeper.h"
 #include "schedule/schedule.h"
 #include "shm/known_segments.h"
 #include "shm/node_buffers.h"
@@ -70,8 +70,7 @@ struct alignas(64) Command {
 struct MailboxMemory {
   static constexpr int kCommands = 32;
 
-  // The agent of this core uses the next three members, in the mailbox of its own rank.
-  Baton::Place agent;
+  // The agent of this core uses the next two members, in the mailbox of its own rank.
   enum class Serves : std::uint32_t { not_yet, yes, no_more, has_ended };
   std::atomic<Serves> serves;
   pthread_mutex_t alive;  // locked by the agent's thread; being robust, it tells when that thread
@@ -86,7 +85,9 @@ struct MailboxMemory {
 
   alignas(64) std::atomic<std::uint32_t> open;  // number of commands that are open or claimed
   std::atomic<std::uint32_t> returned;          // number of commands in state `returned`
-  std::atomic<std::uint32_t> wake;              // futex of the rank's progress thread
+  // The futex of the rank's progress thread, which may serve as the agent, and how it sleeps.
+  std::atomic<std::uint32_t> wake;
+  std::atomic<Asleep> asleep;
   std::array<Command, kCommands> commands;
 };
 
@@ -118,17 +119,19 @@ class Mailbox {
   std::optional<Rest> take(int command);
 
   bool some_have_returned() const { return own_->returned.load() > 0; }
-  // Returns a counter, used as a futex, that the agent raises when it returns a command.
+  // Return the futex by which the agent wakes the rank's progress thread when it returns a command,
+  // and by which ranks wake an agent; and the place where that thread announces its sleep.
   std::atomic<std::uint32_t>& wake() const { return own_->wake; }
+  std::atomic<Asleep>& asleep() const { return own_->asleep; }
   bool agent_has_ended() const;
 
  private:
+  void wake_agent() const;
   Command& at(int command) const { return own_->commands[static_cast<std::size_t>(command)]; }
 
   std::shared_ptr<void> memory_;
   MailboxMemory* own_;
   MailboxMemory* agents_;
-  Baton agent_;  // wakes the agent
   std::uint64_t left_ = 0;
 };
 

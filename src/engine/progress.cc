@@ -46,8 +46,13 @@ void Progress::submit(std::shared_ptr<Operation> operation, bool wants_thread) {
   wake_thread();
 }
 
+void Progress::serve(CoreAgent& agent) {
+  sleeper_.words.use(agent.wake(), agent.asleep(), FutexOf::processes);
+  agent_ = &agent;
+}
+
 void Progress::use(Mailbox mailbox) {
-  sleeper_.words.use(mailbox.wake(), FutexOf::processes);
+  if (!agent_) sleeper_.words.use(mailbox.wake(), mailbox.asleep(), FutexOf::processes);
   mailbox_ = std::move(mailbox);
 }
 
@@ -253,6 +258,10 @@ void Progress::caller_returns() {
 }
 
 bool Progress::thread_has_work() const {
+  return thread_has_own_work() || (agent_ && agent_->has_commands());
+}
+
+bool Progress::thread_has_own_work() const {
   if (helping_.load() > 0) return false;
   if (mailbox_ && mailbox_->some_have_returned()) return true;
   return for_thread_.load() > 0 || (blocked_.load() > 0 && awaited_.load() > 0);
@@ -297,8 +306,9 @@ std::int64_t Progress::time_for_pace() const {
 // Runs the progress thread. It makes its system calls only after the first wake-up, because many
 // programs never have work for the thread.
 void Progress::thread_main() {
+  if (agent_) agent_->begin();
   rest_without_operations();
-  observer_.thread_started("progress", 0);
+  observer_.thread_started(agent_ ? "agent" : "progress", 0);
   prctl(PR_SET_TIMERSLACK, kTimerSlack_ns);
   while (!stopping_.load()) {
     if (!thread_has_work()) {
@@ -306,8 +316,8 @@ void Progress::thread_main() {
       waiting_.begin(time_for_pace());
       continue;
     }
-    const std::uint32_t calls_before = baton_.calls();
-    const Found found = try_advance_all(Who::thread).value_or(Found{.hides_rounds = true});
+    const std::uint32_t calls_before = waiting_.takes_turns() ? baton_.calls() : sleeper_.words.calls();
+    const Found found = advance_as_thread();
     const int transfers = transfers_.load();
     if (transfers > 0 && waiting_.is_look_due(now_ns(), transfers, transfers_started_.load(),
                                               transfers_opened_.load(), answered_.load()))
@@ -318,6 +328,20 @@ void Progress::thread_main() {
     else
       rest_among_operations(calls_before, found.hides_rounds);
   }
+  if (agent_) agent_->close();
+}
+
+// Advances this process's operations and, as the agent of the core, other ranks' commands. The
+// agent sees each step of these. What its own rank waits for in the node's memory is among them, or
+// comes from ranks that have not begun; so the agent need not poll unseen progress.
+Progress::Found Progress::advance_as_thread() {
+  Found found;
+  if (thread_has_own_work())
+    found = try_advance_all(Who::thread).value_or(Found{.hides_rounds = true});
+  if (!agent_) return found;
+  found.progressed = agent_->serve() || found.progressed;
+  found.hides_rounds = false;
+  return found;
 }
 
 void Progress::rest_without_operations() {
@@ -375,15 +399,17 @@ void Progress::rest_among_operations(std::uint32_t calls_before, bool hides_roun
       if (waiting_.takes_turns())
         baton_.sleep(calls_before, rest.ns);
       else
-        doze(rest.ns);
+        doze(calls_before, rest.ns);
       return;
   }
 }
 
-// Sleeps for `ns` at most. An operation submitted meanwhile is polled as often as one that has just
-// begun.
-void Progress::doze(std::int64_t ns) {
-  const auto has_news = [&] { return stopping_.load() || !inbox_is_empty(); };
+// Sleeps for `ns` at most, and not if the thread has been called since `calls_before` was read. An
+// operation submitted meanwhile is polled as often as one that has just begun.
+void Progress::doze(std::uint32_t calls_before, std::int64_t ns) {
+  const auto has_news = [&] {
+    return stopping_.load() || !inbox_is_empty() || sleeper_.words.calls() != calls_before;
+  };
   if (sleeper_.sleep(Asleep::dozing, ns, has_news)) waiting_.begin(time_for_pace());
 }
 
@@ -411,6 +437,7 @@ void Progress::stop() {
   sleeper_.call();
   // The MPI library may exit the process from inside this thread, which cannot join itself.
   const bool from_inside = thread_.is_this_one();
+  if (agent_ && from_inside) agent_->close();
   if (mailbox_ && !from_inside) take_all_back();
   if (thread_.is_started() && !from_inside) thread_.join();
 }

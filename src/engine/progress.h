@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/left_calls.h"
 #include "engine/baton.h"
+#include "engine/core_agent.h"
 #include "engine/mailbox.h"
 #include "engine/observer.h"
 #include "engine/operation.h"
@@ -49,8 +50,11 @@ class Progress {
   // first submit().
   void use(Baton baton) { baton_ = std::move(baton); }
 
+  // Makes the progress thread serve as the agent of its core, too. The agent must live until stop()
+  // has returned. Must precede start(), and use(Mailbox).
+  void serve(CoreAgent& agent);
   // Sets the mailbox in which this process leaves commands for this core's agent. Must precede
-  // start().
+  // start() if another process serves as the agent.
   void use(Mailbox mailbox);
   bool has_mailbox() const { return mailbox_.has_value(); }
   // Submits an operation that needs a thread, and leaves its remaining steps, `work`, to the core
@@ -192,6 +196,7 @@ class Progress {
     bool helps_ = false;
   };
 
+  bool thread_has_own_work() const;
   bool thread_has_work() const;
   void wake_thread();
   void ensure_thread();
@@ -199,7 +204,7 @@ class Progress {
   std::int64_t time_for_pace() const;
   void rest_without_operations();
   void rest_among_operations(std::uint32_t calls_before, bool hides_rounds);
-  void doze(std::int64_t ns);
+  void doze(std::uint32_t calls_before, std::int64_t ns);
   bool inbox_is_empty();
   void look_at_transfers();
   struct Found {
@@ -207,6 +212,7 @@ class Progress {
     bool hides_rounds = false;  // a remaining operation may have progressed without completing a
                                 // round
   };
+  Found advance_as_thread();
   std::optional<Found> try_advance_all(Who who);  // advances all operations; returns nullopt if
                                                   // another thread is advancing them
   Found advance_all(Who who);
@@ -256,11 +262,13 @@ class Progress {
   std::atomic<int> exposed_{0};    // exposed windows; they are part of transfers_
   std::atomic<int> answered_{0};   // windows that other ranks may lock; they are part of transfers_
   std::atomic<std::uint32_t> transfers_started_{0}, transfers_opened_{0};
-  Sleeper<> sleeper_;  // lets the progress thread sleep; the core agent may wake it, too
+  Sleeper<> sleeper_;  // lets the progress thread sleep; other processes may wake it, too: the core
+                       // agent, or ranks that leave commands for it
   std::atomic<bool> stopping_{false};
   std::atomic<int> shared_core_{0};  // hint: positive if other threads lately wanted this core
   Baton baton_;
   std::optional<Mailbox> mailbox_;
+  CoreAgent* agent_ = nullptr;  // the agent as which the thread serves; nullptr if it does not
   std::uint32_t looks_at_commands_ = 0;  // guarded by advancing_
   std::atomic<std::int64_t> ended_by_agent_{0};
   Waiting waiting_;  // used by the progress thread only

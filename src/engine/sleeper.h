@@ -21,9 +21,11 @@ class SleepWords {
  public:
   static constexpr std::int64_t kNoLimit = 0;
 
-  // Replaces the thread's futex word by another. Must precede the first call.
-  void use(std::atomic<std::uint32_t>& word, FutexOf of) {
+  // Replaces the thread's futex word by another, and the place of the announcement. Must precede
+  // the first call.
+  void use(std::atomic<std::uint32_t>& word, std::atomic<Asleep>& asleep, FutexOf of) {
     word_ = &word;
+    asleep_ = &asleep;
     of_ = of;
   }
   std::uint32_t calls() const { return word_->load(); }
@@ -37,14 +39,15 @@ class SleepWords {
     else
       sleep_on(*word_, calls, of_, ns);
   }
-  void say(Asleep how) { asleep_.store(how); }
-  Asleep said() const { return asleep_.load(); }
+  void say(Asleep how) { asleep_->store(how); }
+  Asleep said() const { return asleep_->load(); }
 
  private:
   std::atomic<std::uint32_t> own_{0};
   std::atomic<std::uint32_t>* word_ = &own_;
+  std::atomic<Asleep> own_asleep_{Asleep::no};
+  std::atomic<Asleep>* asleep_ = &own_asleep_;
   FutexOf of_ = FutexOf::this_process;
-  std::atomic<Asleep> asleep_{Asleep::no};
 };
 
 template <class Words = SleepWords>

@@ -232,26 +232,25 @@ void Lifecycle::place_threads() {
   end_job_if_refused(misfit);
 }
 
-// Starts the core agents; collective. A core agent is a thread that advances the collectives of all
-// ranks on its core. The collectives are completed in the application's completion calls, all of
-// which Weft must therefore see.
+// Collective: starts the core agents, and agrees on whether the first rank of each node has one.
 void Lifecycle::share_cores() {
-  why_no_agent_ = AgentOfCore().why_none();
+  why_no_agent_ = AgentOfCore::kNoCoreIsShared;
   if (config.placement.kind == PlacementPolicy::Kind::bind) return;
+  std::int64_t lacks_agent = 0;
   on_each_node(handles.comm_world, [&](MPI_Comm node) {
-    int local_rank = 0;
+    int local_rank = 0, ranks = 1;
     library_calls.Comm_rank(node, &local_rank);
-    AgentOfCore found = agent_for(node, local_rank, core_of_thread_, *this);
+    library_calls.Comm_size(node, &ranks);
+    AgentOfCore found =
+        agent_for(node, local_rank, core_of_thread_, progress, completions_are_ours());
     agent_ = std::move(found.agent);
-    if (!found.mailbox) {
-      why_no_agent_ = found.why_none();
-    } else if (!completions_are_ours()) {
-      why_no_agent_ = "another tool is before Weft";
-    } else {
-      why_no_agent_.clear();
-      progress.use(std::move(*found.mailbox));
-    }
+    why_no_agent_ = std::move(found.why_none);
+    lacks_agent = local_rank == 0 && ranks > 1 && !why_no_agent_.empty() ? 1 : 0;
   });
+  std::int64_t some_lack = 0;
+  library_calls.Allreduce(&lacks_agent, &some_lack, 1, handles.int64, handles.max,
+                          handles.comm_world);
+  resources_.agents_lead = some_lack == 0;
 }
 
 void Lifecycle::agent_has_ended() {
@@ -281,7 +280,6 @@ void Lifecycle::agree_on_threads(int rank, int asked_level) {
   if (who == Lacking::nobody) return;
   thread_may_ = ThreadMay::nothing;
   progress.go_without_thread();
-  if (agent_) agent_->stop();
   const std::string effect = takes_all() ? "collectives go on inside MPI calls only"
                                          : "collectives that need one go to the MPI library";
   if (!started && who == Lacking::this_rank_first)

@@ -43,8 +43,8 @@ bool is_worth_trying(const Algorithm& algorithm, const Shape& shape, bool in_mem
   const bool up_and_down = &algorithm == kBinomial.of(Kind::allreduce);
   return algorithm.kind == shape.kind && !is_direct(algorithm) && !is_in_order(algorithm) &&
          !up_and_down && (!in_memory || needs_node(algorithm.needs)) &&
-         algorithm.needs != Needs::nodes_leaders && !(long_chain && shape.size > kManyRanks) &&
-         applies(algorithm, shape);
+         algorithm.needs != Needs::nodes_leaders && !has_one_leader(algorithm) &&
+         !(long_chain && shape.size > kManyRanks) && applies(algorithm, shape);
 }
 
 bool is_long(const Shape& shape) {
@@ -113,6 +113,13 @@ void add_splits(std::vector<Choice>& variants, const Choice& by_thread, const Sh
       add(variants, {by_thread.engine, tree, other});
 }
 
+// Returns the algorithm with one leader per node in place of a hierarchical one; nullptr if there
+// is none.
+const Algorithm* one_leader_of(const Choice& by_thread, const Shape& shape) {
+  const bool has_leaders = by_thread.algorithm && kHierarchical.names(*by_thread.algorithm);
+  return has_leaders ? kHierarchicalOneLeader.of(shape.kind) : nullptr;
+}
+
 int place_of(Engine engine, const std::vector<Choice>& variants) {
   const auto found = std::find_if(variants.begin(), variants.end(),
                                   [&](const Choice& variant) { return variant.engine == engine; });
@@ -131,8 +138,10 @@ std::vector<Choice> variants_for(const Config& config, Library library, const Sh
   if (!is_neighborhood(shape.kind)) add(variants, {Engine::assist, nullptr});
   add_others(variants, Engine::thread, shape, by_thread.algorithm);
   add_chunks(variants, Engine::thread, shape, by_thread.algorithm, resources.processor);
-  // The agent is tried only on one node, since it can only access the node's memory.
   if (resources.agents && shape.on_one_node) add(variants, {Engine::agent, by_thread.algorithm});
+  // Over several nodes the agents carry the whole collective out if one rank of each node sends.
+  const Algorithm* const one_leader = one_leader_of(by_thread, shape);
+  if (resources.agents_lead && one_leader) add(variants, {Engine::agent, one_leader});
   add_splits(variants, by_thread, shape, resources.cores);
   // A worker is tried only for long data: passing a call to it takes longer than transferring short
   // data.

@@ -16,7 +16,8 @@ namespace weft {
 // Facts for the rules, equal on all ranks: the executors that are available beside threads and
 // callers, the cores and the processor.
 struct JobResources {
-  bool agents = false;  // some core runs the progress threads of several ranks
+  bool agents = false;       // some core runs the progress threads of several ranks
+  bool agents_lead = false;  // the first rank of each node with several ranks has an agent
   // The ranks and free cores of every node; set only if all nodes are alike and the user did not
   // set the split.
   NodeCores cores{};

@@ -246,6 +246,17 @@ def test_other_libraries(mpi, engine, ranks, tmp_path, capsys):
     check(mpi, ranks, engine, tmp_path, capsys, largest)
 
 
+@pytest.mark.parametrize(("ranks", "nodes"), [(4, "a:2,b:2"), (5, "a:3,b:2")])
+def test_agents_between_nodes(ranks, nodes, tmp_path, capsys):
+    words = ["--groups", "results,flight,lifetime", "--largest-count", "1500"]
+    words += ["--without", FAULTS["mpich"] + ",negative"]
+    equal, summary = run("mpich", ranks, tmp_path / "summary.json", AGENT, words, nodes=nodes)
+    check_handled(summary, AGENT, ranks)
+    assert summary["led_by_agent"] > 0
+    with capsys.disabled():
+        print(f"  agents of {nodes}: {equal} cases equal")
+
+
 @pytest.mark.parametrize(("place", "chosen"), algorithm_jobs())
 def test_algorithms(place, chosen, tmp_path, capsys):
     variables = {f"WEFT_ALGORITHM_{kind.upper()}": name for kind, name in chosen.items()}

@@ -27,9 +27,13 @@ SEED = int(os.environ.get("FAULTS_SEED", random.randrange(1 << 30)))
 
 
 def killed(mpi, engine, moment, victim_of):
-    """Kills a process of a job at a random moment. The whole job must end and leave nothing."""
-    source = random.Random(f"{SEED} {mpi} {engine} {moment}")
+    """Kills a process of a job at a random moment: the whole job must end, and leave nothing."""
     job = Job(mpi, ["endless"], engine, ranks=3)
+    killed_in(job, f"{SEED} {mpi} {engine} {moment}", victim_of)
+
+
+def killed_in(job, seed, victim_of):
+    source = random.Random(seed)
     process, pids = job.started()
     delay = source.uniform(0, 0.3)
     print(f"seed {SEED}: killed after {delay:.3f} s")
@@ -52,6 +56,22 @@ def test_killed_rank(mpi, engine, moment):
 @pytest.mark.parametrize("victim", [0, 1])
 def test_killed_while_served(mpi, victim):
     killed(mpi, "agent", f"served {victim}", lambda source, pids: pids[victim])
+
+
+TWO_NODES = ["-launcher", "fork", "-hosts", "a:2,b:2"]  # Hydra's hosts, both on this machine
+
+
+# The leader of a node, whose thread is the agent, and a rank that it serves.
+@pytest.mark.parametrize("victim", [0, 1, 2, 3])
+def test_killed_while_a_node_is_served(victim):
+    job = Job("mpich", ["endless"], "agent", ranks=4, launcher_options=TWO_NODES)
+    killed_in(job, f"{SEED} node {victim}", lambda source, pids: pids[victim])
+
+
+def test_exit_without_finalize_while_a_node_is_served():
+    done = Job("mpich", ["exits"], "agent", ranks=4, limit_s=30, launcher_options=TWO_NODES).done()
+    assert done.status == 0
+    assert not re.search(r"Signal:|EXIT CODE|Segmentation", done.text)
 
 
 @pytest.mark.parametrize("moment", range(2))

@@ -52,7 +52,34 @@ def test_random_programs(mpi, engine, tmp_path):
         assert engine not in OWN_ROUNDS or calls[call]["in_memory"] > 0, calls[call]
 
 
-# The kernel copies buffers that ranks do not share.
+# The agents of the nodes carry whole collectives: also where one node has a single rank, and where
+# some threads have another core.
+TWO_CORES = (min(os.sched_getaffinity(0)), max(os.sched_getaffinity(0)))
+
+
+@pytest.mark.parametrize(
+    ("ranks", "nodes", "cores"),
+    [
+        (4, "a:2,b:2", (0, 0)),
+        (4, "a:3,b:1", (0, 0, 0)),
+        (5, "a:2,b:2,c:1", (0, 0)),
+        (6, "a:3,b:3", (0, 0, 1)),
+    ],
+)
+def test_random_programs_of_agents_between_nodes(ranks, nodes, cores, tmp_path):
+    needs("mpich")
+    summary = tmp_path / "summary.json"
+    placement = ",".join(str(TWO_CORES[core]) for core in cores)
+    engine = f"agent --placement list:{placement}"
+    setting = Setting("mpich", ranks, engine, 60, summary=summary, nodes=nodes)
+    done = setting.run("--seed", 97_000 + ranks, "--programs", PROGRAMS)
+    assert done.returncode == 0, done.stdout
+    assert f"random: {PROGRAMS} programs right" in done.stdout
+    told = json.loads(summary.read_text())
+    assert told["left_to_agent"] > 0 and told["led_by_agent"] > 0
+
+
+# What ranks do not see of each other, the kernel copies.
 @pytest.mark.parametrize(("mpi", "engine"), [("mpich", "function"), ("openmpi", "thread")])
 def test_random_programs_in_one_copy(mpi, engine, tmp_path):
     needs(mpi)

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "call_memory.h"
+#include "engine/progress.h"
 #include "engine/shared_memory_call.h"
 #include "simulated_call.h"
 
@@ -76,6 +77,23 @@ Call call_of(Kind kind, std::int64_t count) {
   return call;
 }
 
+// An agent with the thread that serves as it.
+class Serving {
+ public:
+  Serving(std::shared_ptr<void> memory, const std::vector<MailboxMemory*>& mailboxes)
+      : agent_(std::move(memory), mailboxes.front(), mailboxes) {
+    progress_.serve(agent_);
+    EXPECT_TRUE(progress_.start());
+    agent_.wait_until_it_serves();
+  }
+  void stop() { progress_.stop(); }
+
+ private:
+  Nobody nobody_;
+  CoreAgent agent_;
+  Progress progress_{BackOff{}, ThreadMay::do_all, nobody_};
+};
+
 class Core {
  public:
   Core() : memory_(shared_memory(kRanks * static_cast<std::int64_t>(sizeof(MailboxMemory)))) {
@@ -87,18 +105,13 @@ class Core {
     for (MailboxMemory* own : mailboxes) ranks.emplace_back(memory_, own, mailboxes.front());
   }
 
-  std::unique_ptr<CoreAgent> agent() {
-    auto made = std::make_unique<CoreAgent>(memory_, mailboxes.front(), mailboxes, nobody_);
-    EXPECT_TRUE(made->start());
-    return made;
-  }
+  std::unique_ptr<Serving> agent() { return std::make_unique<Serving>(memory_, mailboxes); }
 
   std::vector<MailboxMemory*> mailboxes;
   std::deque<Mailbox> ranks;
 
  private:
   std::shared_ptr<Segment> memory_;
-  Nobody nobody_;
 };
 
 void wait_for(const Mailbox& mailbox, int command) {

@@ -80,6 +80,15 @@ TEST(Variants, AgentsServeOneNode) {
   EXPECT_TRUE(has_agent());
 }
 
+TEST(Variants, AgentsServeSeveralNodesWhereOneRankOfEachSends) {
+  Shape shape = shape_of(Kind::allreduce, kLong, 4);
+  shape.nodes = std::make_shared<const Nodes>(std::vector<int>{0, 0, 1, 1});
+  const std::string words = "agent hierarchical-one-leader";
+  EXPECT_TRUE(has(variants_of(shape, {.agents = true, .agents_lead = true}), words));
+  EXPECT_FALSE(has(variants_of(shape, {.agents = true}), words));
+  EXPECT_FALSE(has(variants_of(shape_of(Kind::scan, kLong, 4), {.agents_lead = true}), words));
+}
+
 // By the model; and only trees.
 TEST(Variants, TreesAreSplitBesideTheModelsLevels) {
   const JobResources beside{.cores = {.ranks = 4, .free = 4}};
@@ -273,7 +282,7 @@ TEST(Variants, AllRanksHaveTheSame) {
 }
 
 TEST(Variants, AreNoMoreThanALearnerTakes) {
-  const JobResources beside{.agents = true, .cores = {.ranks = 2, .free = 2}};
+  const JobResources beside{.agents = true, .agents_lead = true, .cores = {.ranks = 2, .free = 2}};
   for (int kind = 0; kind < kKinds; ++kind)
     for (const std::int64_t bytes : {kShort, 64 * 1024L, kLong})
       for (const bool on_one_node : {false, true}) {

@@ -86,7 +86,6 @@ bool Runtime::learns_in_memory() const {
 
 void Runtime::stop_threads() {
   progress.stop();
-  if (agent_) agent_->stop();
 }
 
 void Runtime::begin_track() {

@@ -67,6 +67,8 @@ class Runtime : public Observer {
   // Returns which resources engine auto may use besides progress threads and calling threads: core
   // agents and free cores. The result is equal on all ranks.
   const JobResources& resources() const { return resources_; }
+  // Returns whether the progress thread of this process is the agent of its core.
+  bool serves_as_agent() const { return agent_ != nullptr; }
   bool native() const { return scope_ == Scope::nothing; }
   bool takes_all() const { return scope_ == Scope::all; }
   // Returns whether Weft carries out only collectives for which none of its threads calls MPI. The
@@ -165,15 +167,12 @@ class Runtime : public Observer {
   const bool observing_;
   const bool completions_are_ours_;
   std::uint32_t tags_ = 32767;
-  int thread_core_ = -1;  // core of Weft's threads; -1 if they run on the cores of the rank
-  // The core of each rank's progress thread on this node, by node rank. Empty with placement
-  // `bind`.
-  std::vector<int> core_of_thread_;
-  // The core agent, if the user has chosen engine agent and this process runs the agent of its
-  // core; otherwise nullptr.
-  std::unique_ptr<CoreAgent> agent_;
-  // With engine agent: why this rank has no core agent; empty if it has one.
-  std::string why_no_agent_;
+  int thread_core_ = -1;              // core of Weft's threads; -1 if they run on the rank's cores
+  std::vector<int> core_of_thread_;   // core of each local rank's thread on this node; set if a
+                                      // placement policy is followed
+  std::unique_ptr<CoreAgent> agent_;  // for engine agent: the core agent, on the rank whose
+                                      // progress thread serves as it
+  std::string why_no_agent_;          // for engine agent: the reason why this rank has no agent
   Trace trace_;
 };
 

@@ -187,10 +187,12 @@ std::string agents_line(Engine engine, const Summary::Counted& counted,
   if (engine != Engine::agent) return "";
   std::int64_t completed = 0;
   for (const CallNumbers& n : totals) completed += n[2];
+  const std::int64_t by_agents = counted.left_to_agent + counted.led_by_agent;
   return "  left to the agent of a core: " + std::to_string(counted.left_to_agent) +
          " collectives, of which it brought " + std::to_string(counted.ended_by_agent) +
-         " to their end; as under engine thread: " +
-         std::to_string(std::max<std::int64_t>(completed - counted.left_to_agent, 0)) + "\n";
+         " to their end; led by the agent of a node: " + std::to_string(counted.led_by_agent) +
+         "; as under engine thread: " +
+         std::to_string(std::max<std::int64_t>(completed - by_agents, 0)) + "\n";
 }
 
 std::string json_string(std::string_view text) {
@@ -302,13 +304,13 @@ void write_json(const std::string& file_name, const Config& config, const char* 
   std::snprintf(line, sizeof line, ",\"engine\":\"%s\",\"seconds\":%.6f,",
                 engine_name(config.engine), seconds);
   file.add(line);
-  std::snprintf(line, sizeof line,
-                "\"transfers\":%lld,\"windows\":%lld,\"one_copy_bytes\":%lld,"
-                "\"left_to_agent\":%lld,\"ended_by_agent\":%lld,",
-                static_cast<long long>(counted.transfers), static_cast<long long>(counted.windows),
-                static_cast<long long>(counted.one_copy_bytes),
-                static_cast<long long>(counted.left_to_agent),
-                static_cast<long long>(counted.ended_by_agent));
+  std::snprintf(
+      line, sizeof line,
+      "\"transfers\":%lld,\"windows\":%lld,\"one_copy_bytes\":%lld,"
+      "\"left_to_agent\":%lld,\"ended_by_agent\":%lld,\"led_by_agent\":%lld,",
+      static_cast<long long>(counted.transfers), static_cast<long long>(counted.windows),
+      static_cast<long long>(counted.one_copy_bytes), static_cast<long long>(counted.left_to_agent),
+      static_cast<long long>(counted.ended_by_agent), static_cast<long long>(counted.led_by_agent));
   file.add(line);
   file.add("\"calls\":[");
   bool first = true;
@@ -389,6 +391,7 @@ void Summary::report(const Config& config, const std::string& remark, const char
   library_calls.Reduce(own.data(), totals.data(), static_cast<int>(kCalls * kNumbers),
                        handles.int64, handles.sum, 0, all);
   resources.left_to_agent = left_to_agent_;
+  resources.led_by_agent = led_by_agent_;
   Counted counted;
   library_calls.Reduce(&resources, &counted, sizeof counted / sizeof(std::int64_t), handles.int64,
                        handles.sum, 0, all);

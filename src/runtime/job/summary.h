@@ -74,8 +74,11 @@ class Summary {
   void left_to_agent() {
     if (wanted_) left_to_agent_.fetch_add(1, std::memory_order_relaxed);
   }
-  // Counts a collective that the application has completed, in a call that ended at the time
-  // `ended_ns`.
+  // Counts an operation in which this rank, whose thread is the agent, sends for its node.
+  void led_by_agent() {
+    if (wanted_) led_by_agent_.fetch_add(1, std::memory_order_relaxed);
+  }
+  // Counts a collective that the application has completed in a call that ended at `ended_ns`.
   void completed(CallId id, const Times& times, std::int64_t ended_ns);
 
   // Records how a persistent collective is carried out, as its initialisation has decided.
@@ -90,6 +93,7 @@ class Summary {
     // 1 if the application of this rank may call MPI from several threads at a time; otherwise 0.
     std::int64_t ranks_with_threads = 0;
     std::int64_t left_to_agent = 0;
+    std::int64_t led_by_agent = 0;
   };
   void end() { until_ns_ = now_ns(); }  // notes the end of the run; must be called in MPI_Finalize
   // Adds up the counts of all ranks. Rank 0 prints the summary and writes its JSON form, as the
@@ -120,7 +124,7 @@ class Summary {
   const std::int64_t since_ns_ = now_ns();  // time of MPI_Init
   std::int64_t until_ns_ = 0;               // time of MPI_Finalize
   std::array<Counters, kCalls> counters_{};
-  std::atomic<std::int64_t> left_to_agent_{0};
+  std::atomic<std::int64_t> left_to_agent_{0}, led_by_agent_{0};
   std::mutex plans_mutex_;  // guards plans_
   std::vector<PlanRecord> plans_;
 };

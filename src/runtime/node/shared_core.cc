@@ -58,28 +58,35 @@ bool can_reach(const MailboxMemory& mailbox) {
   return moved == OtherProcess::Moved::all && read == kTrial;
 }
 
-// Starts the agent of this core. It is ready when this function returns. Returns nullptr if the
-// system has refused the thread.
+// Makes the progress thread of this process the agent of its core; it serves before this returns.
+// Without a thread the agent never serves.
 std::unique_ptr<CoreAgent> start_agent(const std::shared_ptr<void>& memory, MailboxMemory* own,
                                        const std::vector<MailboxMemory*>& mailboxes,
-                                       Observer& observer) {
+                                       Progress& progress, bool leaves_commands) {
   for (MailboxMemory* mailbox : mailboxes) mailbox->is_reachable.store(can_reach(*mailbox) ? 1 : 0);
-  auto agent = std::make_unique<CoreAgent>(memory, own, mailboxes, observer);
-  return agent->start() ? std::move(agent) : nullptr;
+  auto agent = std::make_unique<CoreAgent>(memory, own, mailboxes);
+  progress.serve(*agent);
+  if (leaves_commands) progress.use(Mailbox(memory, own, own));
+  if (progress.start()) agent->wait_until_it_serves();
+  return agent;
+}
+
+// Returns why a rank leaves nothing to an agent; "" if it does. mailboxes: those of its core, of
+// which the first has the agent.
+std::string why_none(const MailboxMemory* own, const std::vector<MailboxMemory*>& mailboxes,
+                     bool sees_completions) {
+  if (mailboxes.size() < 2) return AgentOfCore::kNoCoreIsShared;
+  if (own->is_reachable.load() == 0)
+    return "processes of this node may not reach each other's memory (process_vm_readv)";
+  if (mailboxes.front()->serves.load() != MailboxMemory::Serves::yes)
+    return "the system has no thread for an agent of its core (ulimit -u)";
+  return sees_completions ? "" : "another tool is before Weft";
 }
 
 }  // namespace
 
-const char* AgentOfCore::why_none() const {
-  if (is_refused) return "the system has no thread for an agent of its core (ulimit -u)";
-  return shares_core
-             ? "processes of this node may not reach each other's memory (process_vm_readv)"
-             : "no other rank's thread is on its core; --placement pack:K puts them together";
-}
-
 AgentOfCore agent_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_thread,
-                      Observer& observer) {
-  AgentOfCore found;
+                      Progress& progress, bool sees_completions) {
   const auto ranks = static_cast<std::int64_t>(core_of_thread.size());
   const auto memory =
       memory_of_node(node, local_rank, ranks * static_cast<std::int64_t>(sizeof(MailboxMemory)));
@@ -91,13 +98,12 @@ AgentOfCore agent_for(MPI_Comm node, int local_rank, const std::vector<int>& cor
   MailboxMemory* const own = all ? &all[local_rank] : nullptr;
   if (own) fill(*own);
   library_calls.Barrier(node);
-  found.shares_core = mailboxes.size() > 1;
-  if (found.shares_core && mailboxes.front() == own)
-    found.agent = start_agent(memory, own, mailboxes, observer);
+  AgentOfCore found;
+  const bool serves = mailboxes.size() > 1 && mailboxes.front() == own;
+  if (serves) found.agent = start_agent(memory, own, mailboxes, progress, sees_completions);
   library_calls.Barrier(node);
-  if (!found.shares_core || own->is_reachable.load() == 0) return found;
-  found.is_refused = mailboxes.front()->serves.load() != MailboxMemory::Serves::yes;
-  if (!found.is_refused) found.mailbox.emplace(memory, own, mailboxes.front());
+  found.why_none = why_none(own, mailboxes, sees_completions);
+  if (!serves && found.why_none.empty()) progress.use(Mailbox(memory, own, mailboxes.front()));
   return found;
 }
 

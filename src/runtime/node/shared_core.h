@@ -6,13 +6,13 @@
 #include <mpi.h>
 
 #include <memory>
-#include <optional>
+#include <string>
 #include <vector>
 
 #include "engine/baton.h"
 #include "engine/core_agent.h"
 #include "engine/mailbox.h"
-#include "engine/observer.h"
+#include "engine/progress.h"
 
 namespace weft {
 
@@ -23,18 +23,18 @@ namespace weft {
 // on.
 Baton baton_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_thread);
 
-// Holds what a rank needs to use the agent of its core, a thread that carries out collectives of
-// all ranks on that core: its mailbox and, on one of the ranks, the agent itself.
+// This rank's part in the agent of its core.
 struct AgentOfCore {
-  std::optional<Mailbox> mailbox;    // nullopt if this rank has no agent
-  std::unique_ptr<CoreAgent> agent;  // only on the lowest rank of the core
-  bool shares_core = false;
-  bool is_refused = false;       // whether the system has refused a thread for the agent
-  const char* why_none() const;  // returns as words why there is no mailbox
+  static constexpr const char* kNoCoreIsShared =
+      "no other rank's thread is on its core; --placement pack:K puts them together";
+
+  std::unique_ptr<CoreAgent> agent;  // set in the lowest rank on its core
+  std::string why_none;              // why this rank leaves nothing to an agent; empty if it does
 };
-// Starts the agent of this rank's core, if two or more progress threads share the core. The agent
-// is a further thread on this core. It is collective, with the same arguments as baton_for().
+// Lets the progress thread of the lowest rank on each core serve as the agent of all ranks whose
+// threads are there, and starts it. Collective, with the arguments of baton_for(). sees_completions:
+// Weft sees all completion calls, which complete the operations that an agent has carried out.
 AgentOfCore agent_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_thread,
-                      Observer& observer);
+                      Progress& progress, bool sees_completions);
 
 }  // namespace weft

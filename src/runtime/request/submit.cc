@@ -3,7 +3,7 @@
 #include "runtime/request/submit.h"
 
 #include "base/clock.h"
-#include "coll/algorithm.h"
+#include "coll/algorithm_names.h"
 #include "runtime/call/shape.h"
 #include "select/split_rule.h"
 
@@ -45,9 +45,14 @@ bool wants_thread(Engine engine, const Operation& operation) {
   return false;
 }
 
-// Leaves the collective to the core agent. Returns false if the rank must carry it out itself.
+// Leaves the operation to the core agent, and returns true. Returns false if the rank itself must
+// carry it out; if it leads its node there, its own thread may be the agent.
 bool leave_to_agent(Runtime& runtime, const std::shared_ptr<CollectiveOperation>& operation) {
   if (!runtime.progress.has_mailbox()) return false;
+  const Schedule& schedule = operation->schedule();
+  if (runtime.serves_as_agent() && schedule.program.empty() && schedule.shape.nodes &&
+      has_one_leader(algorithm_of(schedule)))
+    runtime.summary.led_by_agent();
   const auto work = operation->work();
   if (!work || !runtime.progress.leave_to_agent(operation, *work)) return false;
   runtime.summary.left_to_agent();

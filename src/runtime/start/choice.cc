@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "coll/algorithm_names.h"
 #include "runtime/adaptive/learnt.h"
 #include "transport/mpi/kernels.h"
 
@@ -18,13 +19,27 @@ Engine possible_engine(const Runtime& runtime, Engine asked, Use use, bool by_ca
   return whole && use == Use::persistent ? Engine::thread : asked;
 }
 
+// Returns the form of a choice of engine agent in which only the first rank of each node sends, if
+// all nodes have an agent there: then the agents carry the whole collective out.
+Choice for_agents(const Runtime& runtime, const Communicator& communicator, const Shape& shape,
+                  Choice choice) {
+  using algorithm_names::kHierarchical, algorithm_names::kHierarchicalOneLeader;
+  if (choice.engine != Engine::agent || !runtime.resources().agents_lead) return choice;
+  const bool has_leaders = choice.algorithm && kHierarchical.names(*choice.algorithm);
+  const Algorithm* const one_leader = kHierarchicalOneLeader.of(shape.kind);
+  if (has_leaders && one_leader && !is_named(runtime, communicator, shape))
+    choice.algorithm = one_leader;
+  return choice;
+}
+
 Choice choice_for(const Runtime& runtime, const Communicator& communicator, Use use,
                   const Shape& shape, bool by_callers) {
   const Engine asked = possible_engine(runtime, engine_for(runtime, communicator), use, by_callers);
   const std::string* hint = communicator.hints.algorithm_for(shape.kind);
   const bool replayed = use == Use::persistent;
   const Choice choice = choose(runtime.config, runtime.library, asked, shape, replayed, hint);
-  if (choice.engine == Engine::native || runtime.threads_allowed()) return choice;
+  if (choice.engine == Engine::native) return choice;
+  if (runtime.threads_allowed()) return for_agents(runtime, communicator, shape, choice);
   return choose(runtime.config, runtime.library, Engine::function, shape, replayed, hint);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "coll/algorithm_names.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
 #include "runtime/call/shape.h"
@@ -62,6 +63,7 @@ const char* untuned(const Config& config, const Plan& plan) {
   const Shape& shape = plan.schedule->shape;
   const std::string* hint = plan.communicator->hints.algorithm_for(shape.kind);
   if (const char* why = why_settled(config, shape, hint)) return why;
+  if (has_one_leader(algorithm_of(*plan.schedule))) return "the agents of the nodes carry it out";
   if (!agreed_bytes(shape) && !shape.edges) return "each rank knows its own part only";
   if (config.init_budget_us == 0) return "there is no budget";
   return reduces(shape.kind) && !plan.kernel ? "the operator may not be tried out" : nullptr;
