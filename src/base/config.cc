@@ -101,8 +101,7 @@ std::string placement_words(const PlacementPolicy& policy) {
 Result<BackOff> parse_backoff(std::string_view text) {
   if (text == "yield") return BackOff{BackOff::Kind::yield, 0};
   if (text == "spin") return BackOff{BackOff::Kind::spin, 0};
-  if (text == "baton") return BackOff{BackOff::Kind::baton, 0};
-  if (text == "quiet") return BackOff{BackOff::Kind::quiet, 0};
+  if (text == "quiet" || text == kBaton) return BackOff{BackOff::Kind::quiet, 0};
   std::string_view rest = text;
   if (take_prefix(rest, "sleep:")) {
     auto us = parse_number(rest, 1, "back-off sleep:US (microseconds)");

@@ -21,7 +21,7 @@ namespace weft {
 inline constexpr const char* kEngineChoices = "native, assist, function, thread, tcc, agent, auto";
 inline constexpr const char* kPlacementChoices = "bind, numa, odd-even, pack:K, list:C,C,...";
 inline constexpr const char* kSplitChoices = "auto, 0, 1, 2, 3";
-inline constexpr const char* kBackoffChoices = "yield, spin, sleep:US, baton, quiet";
+inline constexpr const char* kBackoffChoices = "yield, spin, sleep:US, quiet";
 inline constexpr const char* kTransportChoices = "auto, mpi";
 inline constexpr const char* kLearnChoices = "on, use, off";
 inline constexpr const char* kXpmemChoices = "auto, off, /PATH";
@@ -58,10 +58,12 @@ std::string placement_words(const PlacementPolicy& policy);
 // core to another rank's progress thread on the same core. quiet: it sleeps so that it polls as
 // rarely as possible.
 struct BackOff {
-  enum class Kind : std::uint8_t { yield, spin, sleep, baton, quiet } kind = Kind::quiet;
+  enum class Kind : std::uint8_t { yield, spin, sleep, quiet } kind = Kind::quiet;
   std::int64_t sleep_us = 0;
   bool operator==(const BackOff&) const = default;
 };
+// A back-off of earlier versions, for which quiet stands in.
+inline constexpr std::string_view kBaton = "baton";
 Result<BackOff> parse_backoff(std::string_view text);
 
 // Parses the value of WEFT_SPLIT: returns the number of levels of a reduction or broadcast tree
@@ -124,8 +126,9 @@ struct Config {
   Engine engine = Engine::automatic;
   PlacementPolicy placement;
   BackOff backoff;
-  // WEFT_TRANSFERS: the size in bytes from which the progress thread progresses the application's
-  // own messages and file accesses while the application computes (runtime/request/transfers.h).
+  bool asks_for_baton = false;  // WEFT_BACKOFF is kBaton
+  // WEFT_TRANSFERS: the progress thread progresses the application's own messages and other
+  // transfers of at least this size while the application computes (runtime/request/transfers.h).
   static constexpr std::int64_t kLargeTransfer = 128 * 1024;
   std::int64_t least_transfer_bytes = kLargeTransfer;
   // WEFT_WINDOWS: true if the progress thread also polls for accesses to this rank's windows that

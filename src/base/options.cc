@@ -110,14 +110,6 @@ std::string percent_words(double percent) {
   return words;
 }
 
-// Returns the fact about option --backoff on which all ranks must agree. Only `baton` must be
-// chosen by all ranks, because the ranks of a node create a page of shared memory for it together.
-// All other values may differ between ranks.
-Fact backoff_fact(const Config& config) {
-  const char* const kind = config.backoff.kind == BackOff::Kind::baton ? "baton" : "another";
-  return {"--backoff", kind, kind};
-}
-
 constexpr Option kOptions[] = {
     {Group::engine, "--engine", "E", kEngineChoices, "auto", "WEFT_ENGINE", nullptr,
      "Selects who carries out the collectives, and when. native: the MPI library by itself. "
@@ -137,10 +129,11 @@ constexpr Option kOptions[] = {
     {Group::engine, "--backoff", "B", kBackoffChoices, "quiet", "WEFT_BACKOFF", nullptr,
      "Selects what the progress thread does after a poll that found nothing. yield: it gives up "
      "the core. spin: it polls again. sleep:US: it sleeps for US microseconds. quiet: it sleeps "
-     "for most of the time that a round of the schedule takes, and polls often near its end. "
-     "baton: as quiet, and threads that share a core wake each other.",
-     [](Text text, Config& config) { return put(parse_backoff(text), config.backoff); },
-     backoff_fact},
+     "for most of the time that a round of the schedule takes, and polls often near its end.",
+     [](Text text, Config& config) {
+       config.asks_for_baton = text == kBaton;
+       return put(parse_backoff(text), config.backoff);
+     }},
     {Group::engine, "--transfers", "SIZE", kTransfersChoices, "auto", "WEFT_TRANSFERS", nullptr,
      "Lets the progress thread also progress the program's own messages: those of 128 KiB or more "
      "(auto), those of SIZE or more, or none (off).",

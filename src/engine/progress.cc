@@ -40,7 +40,6 @@ Progress::~Progress() {
 
 void Progress::submit(std::shared_ptr<Operation> operation, bool wants_thread) {
   add({std::move(operation), wants_thread});
-  if (waiting_.takes_turns()) baton_.call_others();
   if (!wants_thread && blocked_.load() == 0) return;
   ensure_thread();
   wake_thread();
@@ -316,7 +315,7 @@ void Progress::thread_main() {
       waiting_.begin(time_for_pace());
       continue;
     }
-    const std::uint32_t calls_before = waiting_.takes_turns() ? baton_.calls() : sleeper_.words.calls();
+    const std::uint32_t calls_before = sleeper_.words.calls();
     const Found found = advance_as_thread();
     const int transfers = transfers_.load();
     if (transfers > 0 && waiting_.is_look_due(now_ns(), transfers, transfers_started_.load(),
@@ -349,7 +348,6 @@ void Progress::rest_without_operations() {
   const std::uint32_t started = transfers_started_.load(), opened = transfers_opened_.load();
   const Rest rest = waiting_.without_operations(now_ns(), transfers, started, opened,
                                                 exposed_.load(), answered_.load());
-  if (rest.calls_others) baton_.call_others();
   const bool dozes = rest.kind == Rest::Kind::doze;
   const bool deeply = !dozes || rest.until_more;
   const auto has_news = [&] {
@@ -380,7 +378,6 @@ void Progress::look_at_transfers() {
 
 void Progress::rest_among_operations(std::uint32_t calls_before, bool hides_rounds) {
   const Rest rest = waiting_.among_operations(time_for_pace(), hides_rounds, transfers_.load() > 0);
-  if (rest.calls_others) baton_.call_others();
   switch (rest.kind) {
     case Rest::Kind::none:
     case Rest::Kind::idle:
@@ -396,10 +393,7 @@ void Progress::rest_among_operations(std::uint32_t calls_before, bool hides_roun
       return;
     case Rest::Kind::doze:
       observer_.activity(Activity::asleep);
-      if (waiting_.takes_turns())
-        baton_.sleep(calls_before, rest.ns);
-      else
-        doze(calls_before, rest.ns);
+      doze(calls_before, rest.ns);
       return;
   }
 }

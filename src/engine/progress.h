@@ -15,7 +15,6 @@
 
 #include "base/clock.h"
 #include "base/left_calls.h"
-#include "engine/baton.h"
 #include "engine/core_agent.h"
 #include "engine/mailbox.h"
 #include "engine/observer.h"
@@ -45,10 +44,6 @@ class Progress {
   // Tells that other application threads may submit operations while one of them blocks. Must
   // precede the first submit().
   void expect_several_callers() { several_callers_ = true; }
-
-  // Sets the baton shared with threads on the same core, for back-off `baton`. Must precede the
-  // first submit().
-  void use(Baton baton) { baton_ = std::move(baton); }
 
   // Makes the progress thread serve as the agent of its core, too. The agent must live until stop()
   // has returned. Must precede start(), and use(Mailbox).
@@ -266,7 +261,6 @@ class Progress {
                        // agent, or ranks that leave commands for it
   std::atomic<bool> stopping_{false};
   std::atomic<int> shared_core_{0};  // hint: positive if other threads lately wanted this core
-  Baton baton_;
   std::optional<Mailbox> mailbox_;
   CoreAgent* agent_ = nullptr;  // the agent as which the thread serves; nullptr if it does not
   std::uint32_t looks_at_commands_ = 0;  // guarded by advancing_

@@ -1,7 +1,7 @@
 // TransferPace: computes how long the progress thread sleeps between two polls of the MPI library
-// on behalf of transfers, such as long messages of the application. Unlike Pace it does not learn
-// when a transfer ends, so the next poll comes after a share of the elapsed time. It is a pure
-// function of its input.
+// on behalf of transfers, such as long messages of the application. Unlike QuietPace it does not
+// learn when a transfer ends, so the next poll comes after a share of the elapsed time. It is a
+// pure function of its input.
 #pragma once
 
 #include <algorithm>

@@ -2,20 +2,15 @@
 #include "engine/waiting.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace weft {
 
 void Waiting::begin(std::int64_t now_ns) {
-  pace_.begin(now_ns);
   quiet_pace_.begin(now_ns);
 }
 
 void Waiting::progressed(std::int64_t now_ns) {
   if (backoff_.kind == BackOff::Kind::quiet) quiet_pace_.progressed(now_ns);
-  if (!takes_turns()) return;
-  pace_.progressed(now_ns);
-  has_news_ = true;
 }
 
 Rest Waiting::among_operations(std::int64_t now_ns, bool hides_rounds, bool transfers) {
@@ -26,10 +21,6 @@ Rest Waiting::among_operations(std::int64_t now_ns, bool hides_rounds, bool tran
       return {.kind = Rest::Kind::yield};
     case BackOff::Kind::sleep:
       return {.kind = Rest::Kind::sleep, .ns = backoff_.sleep_us * 1000};
-    case BackOff::Kind::baton:
-      return {.kind = Rest::Kind::doze,
-              .ns = pace_.sleep_ns(now_ns),
-              .calls_others = std::exchange(has_news_, false)};
     case BackOff::Kind::quiet:
       break;
   }
@@ -60,7 +51,6 @@ Rest Waiting::without_operations(std::int64_t now_ns, int transfers, std::uint32
       sleep_for_transfers_ns(now_ns, transfers, started, opened, exposed, answered);
   return {.kind = ns > 0 ? Rest::Kind::doze : Rest::Kind::idle,
           .ns = ns,
-          .calls_others = std::exchange(has_news_, false),
           .until_more = ns > TransferPace::kMost_ns};
 }
 

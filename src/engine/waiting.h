@@ -7,7 +7,6 @@
 
 #include "base/config.h"
 #include "engine/answer_pace.h"
-#include "engine/pace.h"
 #include "engine/quiet_pace.h"
 #include "engine/transfer_pace.h"
 
@@ -25,19 +24,15 @@ struct Rest {
 
   Kind kind = Kind::none;
   std::int64_t ns = 0;
-  bool calls_others = false;  // wake the threads on the same core first
-  bool until_more = false;    // for `doze`: more transfers also end the sleep
+  bool until_more = false;  // for `doze`: more transfers also end the sleep
 };
 
 class Waiting {
  public:
   explicit Waiting(BackOff backoff) : backoff_(backoff) {}
 
-  // Returns whether threads on the same core wake each other.
-  bool takes_turns() const { return backoff_.kind == BackOff::Kind::baton; }
-
   // Returns whether among_operations() needs the current time.
-  bool keeps_time() const { return takes_turns() || backoff_.kind == BackOff::Kind::quiet; }
+  bool keeps_time() const { return backoff_.kind == BackOff::Kind::quiet; }
 
   // Begins to measure the duration of a round. Must be called when the first operation arrives
   // after a time without any. now_ns: the current time.
@@ -74,14 +69,12 @@ class Waiting {
   static constexpr int kRemembered = 256;  // number of dozes until the thread yields again
 
   BackOff backoff_;
-  Pace pace_;
   QuietPace quiet_pace_;
   TransferPace transfer_pace_;
   TransferLook transfer_look_;
   AnswerPace answer_pace_;
   std::int64_t next_look_ns_ = 0;  // time of the next poll for transfers while there are operations
   int dozes_for_yields_ = 0;
-  bool has_news_ = false;  // an operation has progressed since the other threads were last woken
 };
 
 }  // namespace weft

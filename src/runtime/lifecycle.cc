@@ -109,6 +109,10 @@ bool may_tune(const Config& config, Scope scope) {
   return scope != Scope::nothing && config.init_budget_us > 0;
 }
 
+constexpr const char* kNoBaton =
+    "there is no back-off baton any more: quiet is used; with --engine agent one thread serves all "
+    "ranks whose threads share a core";
+
 Config possible(Config config, Library library) {
   config.engine = possible_in_place_of(config.engine, library, handles.comm_world);
   return config;
@@ -150,6 +154,7 @@ void Lifecycle::begin(const Config& asked, int asked_level, int thread_level, bo
   if (rank == 0)
     for (const std::string& sentence : misspelt_variables(environ)) say(sentence);
   if (rank == 0 && !own_site().mistake.empty()) say(own_site().mistake);
+  if (rank == 0 && config.asks_for_baton) say(kNoBaton);
   if (rank == 0 && continues && leaves_something(wanted)) say(kLeftToLibrary);
   if (threads_wanted && !runtime->threads_allowed() && rank == 0)
     say("the MPI library grants no MPI_THREAD_MULTIPLE: engine function is used in place of " +
@@ -226,8 +231,6 @@ void Lifecycle::place_threads() {
     core_of_thread_ = found.core_of_thread;
     thread_core_ = core_of_thread_[static_cast<std::size_t>(found.local_rank)];
     if (thread_core_ >= 0) node_cores_ = found.cores;
-    if (config.backoff.kind == BackOff::Kind::baton)
-      progress.use(baton_for(node, found.local_rank, found.core_of_thread));
   });
   end_job_if_refused(misfit);
 }

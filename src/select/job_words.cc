@@ -59,8 +59,6 @@ std::string words_of(const BackOff& backoff) {
       return "spin";
     case BackOff::Kind::sleep:
       return "sleep:" + std::to_string(backoff.sleep_us);
-    case BackOff::Kind::baton:
-      return "baton";
     case BackOff::Kind::quiet:
       break;
   }

@@ -76,7 +76,6 @@ class Experiment final : public Threads, public Told {
   std::optional<Demand> debt(int rank);
   Demand idle(int rank, int thread, Rest rest, double now_us);
   static Demand::Kind demand_for(Rest::Kind rest);
-  void call_others(int rank, double now_us);
   const char* words(int thread, Doing doing);
   static Demand work(double us) { return {Demand::Kind::work, us}; }
   double noisy(double amount);
@@ -311,17 +310,6 @@ int Experiment::agent_of(int rank) const {
   return static_cast<int>(std::find(cores.begin(), own, *own) - cores.begin());
 }
 
-// Wakes the sleeping threads of other ranks on the core of this rank's thread, so that they poll at
-// once.
-void Experiment::call_others(int rank, double now_us) {
-  const auto core_of = [&](int of) {
-    return places_.thread_core_of_rank[static_cast<std::size_t>(of)];
-  };
-  for (int other = 0; other < setup_.ranks; ++other)
-    if (other != rank && core_of(other) == core_of(rank) && at(other).is_submitted)
-      scheduler_.wake(at(other).thread, now_us + setup_.machine.wake_us);
-}
-
 Demand Experiment::next(int thread, double now_us) {
   const int rank = rank_of_thread_[static_cast<std::size_t>(thread)];
   if (error_) return {};
@@ -441,7 +429,7 @@ Demand Experiment::agent(int rank, double now_us) {
   }
   if (owed_us > 0) return work(owed_us);
   if (!waits) return Demand{Demand::Kind::sleep};
-  return {Demand::Kind::nap, static_cast<double>(Pace::kLeast_ns) / 1e3, look_at_us};
+  return {Demand::Kind::nap, static_cast<double>(QuietPace::kLeast_ns) / 1e3, look_at_us};
 }
 
 Demand Experiment::progress(int rank, double now_us) {
@@ -461,15 +449,12 @@ Demand Experiment::progress(int rank, double now_us) {
     scheduler_.wake(r.application, now_us + setup_.machine.wake_us);
   }
   const bool over = came == Came::to_the_end || came == Came::to_the_limit;
-  if (over && r.waiting.without_operations(ns_of(now_us), 0, 0).calls_others)
-    call_others(rank, now_us);
   if (over || r.is_helped) {
     const auto owed = debt(rank);
     return owed ? *owed : sleep;
   }
   const bool in_library = setup_.executor == Executor::tcc;
   const Rest rest = in_library ? kPoll : r.waiting.among_operations(ns_of(now_us));
-  if (rest.calls_others) call_others(rank, now_us);
   return idle(rank, r.thread, rest, now_us);
 }
 
@@ -537,7 +522,8 @@ Result<bool> check(const Setup& setup, const Shape& shape) {
         "only trees have levels: take algorithm binomial of bcast, reduce, gather or "
         "scatter"};
   if (setup.executor == Executor::agent && setup.nodes > 1)
-    return Error{"an agent serves the ranks of one node; between nodes take engine thread"};
+    return Error{
+        "in the simulator an agent serves the ranks of one node; between nodes take engine thread"};
   if (setup.calls > 0 && setup.executor != Executor::function)
     return Error{"only the caller of engine function looks while it computes: leave out --calls"};
   const bool leaves = setup.executor == Executor::thread && !setup.callers_help;

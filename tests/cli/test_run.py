@@ -19,7 +19,7 @@ REFUSED = [
     ("--placement", "WEFT_PLACEMENT", "everywhere", "bind, numa, odd-even, pack:K, list:"),
     ("--placement", "WEFT_PLACEMENT", "pack:0", "pack:K"),
     ("--placement", "WEFT_PLACEMENT", "list:1,x", "list:"),
-    ("--backoff", "WEFT_BACKOFF", "nap", "yield, spin, sleep:US, baton"),
+    ("--backoff", "WEFT_BACKOFF", "nap", "yield, spin, sleep:US, quiet"),
     ("--backoff", "WEFT_BACKOFF", "sleep:-1", "sleep:US"),
     ("--split", "WEFT_SPLIT", "-1", "split S (levels of a tree; auto: by the model)"),
     ("--split", "WEFT_SPLIT", "all", "split S (levels of a tree; auto: by the model)"),

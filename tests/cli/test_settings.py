@@ -60,6 +60,13 @@ def test_right_variables_are_passed_over(job):
     assert job(WEFT_LEARN="off", WEFT_ALGORITHM_BCAST="binomial") == (0, [])
 
 
+def test_the_back_off_of_earlier_versions_has_a_stand_in(job):
+    status, said = job("--engine", "thread", "--backoff", "baton")
+    assert status == 0
+    assert len(said) == 1, said
+    assert said[0].startswith("there is no back-off baton any more: quiet is used; ")
+
+
 @pytest.mark.parametrize("weft_run", [True, False])
 def test_a_wrong_value_is_named_by_one_rank(job, weft_run):
     status, said = job(weft_run=weft_run, WEFT_ENGINE="warp")

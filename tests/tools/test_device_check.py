@@ -69,7 +69,7 @@ def test_the_papers_cases_are_there():
     }
     assert {row.words.split(", ")[1] for row in cores.compaction_of(16)} == {
         "yield",
-        "baton",
+        "quiet",
         "agent",
     }
     assert list(cores.placements_of(2)) == []

@@ -67,6 +67,7 @@ TEST(Config, NumbersThatAreTooLargeNameTheLimit) {
 
 TEST(Config, BackOffsWithNumbers) {
   EXPECT_EQ(parse_backoff("sleep:20")->sleep_us, 20);
+  EXPECT_EQ(parse_backoff("baton")->kind, BackOff::Kind::quiet);
   for (const char* bad : {"sleep", "sleep:", "sleep:0", "sleep:1ms"})
     EXPECT_FALSE(parse_backoff(bad)) << bad;
 }

@@ -216,36 +216,6 @@ TEST(Progress, WaitingCallerDrivesWithoutAThread) {
   EXPECT_EQ(observer.threads, 0);
 }
 
-TEST(Progress, AThreadThatPassesABatonSleepsUntilItIsTimeAndGetsEverythingDone) {
-  Activities observer;
-  Progress progress({BackOff::Kind::baton}, ThreadMay::do_all, observer);
-  GatedTransport transport;
-  auto operation = std::make_shared<TestOperation>(transport);
-  progress.submit(operation, true);
-  ASSERT_TRUE(within_seconds(20, [&] { return observer.last == Activity::asleep; }));
-  transport.open = 2;
-  EXPECT_TRUE(within_seconds(20, [&] { return operation->done(); }));
-}
-
-TEST(Progress, TheOthersOfACoreAreCalledForARoundAndForTheEnd) {
-  const auto places = std::make_shared<std::array<Baton::Place, 2>>();
-  Activities observer;
-  Progress progress({BackOff::Kind::baton}, ThreadMay::do_all, observer);
-  progress.use(Baton(places, &(*places)[0], {&(*places)[1]}));
-  const auto called = [&](std::uint32_t times) {
-    return within_seconds(20, [&] { return (*places)[1].calls.load() >= times; });
-  };
-  GatedTransport transport;
-  auto operation = std::make_shared<TestOperation>(transport);
-  progress.submit(operation, true);  // which calls them, too
-  transport.open = 1;
-  ASSERT_TRUE(called(2));
-  EXPECT_FALSE(operation->done());
-  transport.open = 1;
-  ASSERT_TRUE(called(3));
-  EXPECT_TRUE(operation->done());
-}
-
 TEST(Progress, AQuietThreadGetsEverythingDoneAndEndsWhileItSleeps) {
   Activities observer;
   Progress progress({BackOff::Kind::quiet}, ThreadMay::do_all, observer);

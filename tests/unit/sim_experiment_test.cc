@@ -119,7 +119,7 @@ TEST(SimExperiment, AThreadThatRestsLeavesTheCoreToTheComputation) {
   setup.backoff = *parse_backoff("spin");
   const Outcome spins = outcome_of(setup);
   EXPECT_GT(spins.total_us, 1.2 * setup.compute_us);
-  for (const char* backoff : {"yield", "sleep:100", "baton", "quiet"}) {
+  for (const char* backoff : {"yield", "sleep:100", "quiet"}) {
     setup.backoff = *parse_backoff(backoff);
     const Outcome rests = outcome_of(setup);
     EXPECT_EQ(rests.messages, spins.messages) << backoff;
@@ -259,22 +259,10 @@ TEST(SimExperiment, AnAgentGoesOnForAllWhoseThreadsShareACore) {
   // Where each thread has a core of its own, each is its own agent.
   setup.machine.cores = 16;
   setup.placement = *parse_placement("pack:1");
-  setup.backoff = *parse_backoff("sleep:30");
+  setup.backoff = *parse_backoff("sleep:20");
   const double alone_us = outcome_of(setup).communication_us;
   setup.executor = Executor::thread;
   EXPECT_NEAR(alone_us, outcome_of(setup).communication_us, 0.05 * alone_us);
-}
-
-// Several threads on each free core: each sleeps by its own pace, and is called by its neighbours.
-TEST(SimExperiment, ABatonIsPassedOn) {
-  auto setup = setup_of_packed_threads();
-  const Outcome by_yields = outcome_of(setup);
-  setup.backoff = *parse_backoff("baton");
-  const Outcome by_baton = outcome_of(setup);
-  EXPECT_EQ(by_baton.messages, by_yields.messages);
-  EXPECT_LT(by_baton.communication_us, 1.2 * by_yields.communication_us);
-  setup.backoff = *parse_backoff("sleep:500");
-  EXPECT_LT(2 * by_baton.communication_us, outcome_of(setup).communication_us);
 }
 
 TEST(SimFabric, ABurstPassesAtItsOwnRateAndComesBack) {

@@ -18,39 +18,6 @@ TEST(Waiting, AFixedBackOffTakesNoTime) {
   EXPECT_EQ(sleeps.among_operations(0).ns, 20'000);
 }
 
-TEST(Waiting, TheOthersOfACoreAreCalledOnceForWhatHasGoneOn) {
-  Waiting waiting({BackOff::Kind::baton});
-  waiting.begin(0);
-  EXPECT_FALSE(waiting.among_operations(1'000).calls_others);
-  waiting.progressed(2'000);
-  waiting.progressed(3'000);
-  EXPECT_TRUE(waiting.among_operations(4'000).calls_others);
-  EXPECT_FALSE(waiting.among_operations(5'000).calls_others);
-}
-
-// Else a neighbour that waits for the last message of all would sleep on.
-TEST(Waiting, TheOthersOfACoreAreCalledForTheEndOfAnOperation) {
-  Waiting waiting({BackOff::Kind::baton});
-  waiting.progressed(1'000);
-  EXPECT_TRUE(waiting.without_operations(2'000, 0, 0).calls_others);
-  EXPECT_FALSE(waiting.without_operations(3'000, 0, 0).calls_others);
-}
-
-TEST(Waiting, WithBatonItDozesByThePaceOfRounds) {
-  Waiting waiting({BackOff::Kind::baton});
-  Pace pace;
-  waiting.begin(0);
-  pace.begin(0);
-  for (const std::int64_t round_ends : {400'000, 800'000, 1'200'000}) {
-    waiting.progressed(round_ends);
-    pace.progressed(round_ends);
-  }
-  const Rest rest = waiting.among_operations(1'210'000);
-  EXPECT_EQ(rest.kind, Kind::doze);
-  EXPECT_EQ(rest.ns, pace.sleep_ns(1'210'000));
-  EXPECT_GT(rest.ns, Pace::kLeast_ns);
-}
-
 TEST(Waiting, QuietIsAwakeOnlyWhereRoundsAreShort) {
   Waiting waiting({BackOff::Kind::quiet});
   std::int64_t now = 0;

@@ -203,13 +203,12 @@ def splits_of(cores: int) -> Iterator[Row]:
 
 
 def compaction_of(cores: int) -> Iterator[Row]:
-    """Measures several threads on a core. According to the papers K threads on a core are switched
-    whether they have work or not. Here they wait for each other (baton), or one of them works for
-    all (agent)."""
+    """Findings: K threads on a core are switched whether they have work or not. Here they sleep for
+    most of a round (quiet), or one of them works for all (agent)."""
     for per_core in (1, 2, 4):
         ranks = next((n for n in range(cores, 1, -1) if n + ceil(n / per_core) <= cores), 0)
         for size in ("16", "1MiB") if ranks else ():
-            for engine, backoff in (("thread", "yield"), ("thread", "baton"), ("agent", "yield")):
+            for engine, backoff in (("thread", "yield"), ("thread", "quiet"), ("agent", "yield")):
                 settings = {
                     "WEFT_PLACEMENT": f"pack:{per_core}",
                     "WEFT_BACKOFF": backoff,

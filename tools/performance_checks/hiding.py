@@ -160,7 +160,7 @@ def idle(at: At) -> Iterator[Figure]:
     """Measures the thread while nothing is outstanding, after a collective that it has carried
     out."""
     seconds = 1 if at.short else IDLE_S
-    for backoff in ("quiet", "yield", "baton"):
+    for backoff in ("quiet", "yield"):
         said = at.job("idle", [seconds], [*THREAD, "--backoff", backoff])
         found = re.findall(r"thread weft\S*: (\d+) ticks, (\d+) wakes", said)
         for what, column in zip(("CPU ticks", "wake-ups"), zip(*found) if found else (None, None)):
@@ -171,7 +171,7 @@ def idle(at: At) -> Iterator[Figure]:
 # These are the ways in which the progress threads of several ranks share a core.
 SHARED = {
     "yield": [*THREAD, "--backoff", "yield"],
-    "baton": [*THREAD, "--backoff", "baton"],
+    "quiet": [*THREAD, "--backoff", "quiet"],
     "agent": ["--engine", "agent"],
 }
 
@@ -191,5 +191,5 @@ def one_core(at: At) -> Iterator[Figure]:
 
     ways = {way: partial(total_us, options) for way, options in SHARED.items()}
     found = in_turn(ways, at.few_or(ONE_CORE_ROUNDS))
-    for way in ("baton", "agent"):
+    for way in ("quiet", "agent"):
         yield Figure(f"{way} / yield", ratio(found[way], found["yield"]), "Iallgather 1MiB")

@@ -94,7 +94,7 @@ def bench(
         str,
         typer.Option(
             help="What the threads do after a poll that found nothing, separated by commas:"
-            " yield, spin, sleep:US, baton, quiet.",
+            " yield, spin, sleep:US, quiet.",
             metavar="NAMES",
             rich_help_panel=WHAT,
         ),

@@ -113,7 +113,7 @@ def sim(
         str,
         typer.Option(
             help="What a thread does after a poll that found nothing: yield, spin, sleep:US,"
-            " quiet, or baton.",
+            " or quiet.",
             metavar="POLICY",
             rich_help_panel=HOW,
         ),

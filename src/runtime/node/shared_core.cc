@@ -1,4 +1,4 @@
-// Creates shared memory on each node, with an entry for each rank's thread.
+// Creates shared memory on each node with a mailbox for each of its ranks.
 #include "runtime/node/shared_core.h"
 
 #include <unistd.h>
@@ -22,24 +22,6 @@ std::shared_ptr<std::byte> memory_of_node(MPI_Comm node, int local_rank, std::in
   auto segment = agree_on_segment(talk, local_rank, bytes, 0);
   return segment ? SegmentAllocator(std::move(*segment)).take(bytes) : nullptr;
 }
-
-}  // namespace
-
-Baton baton_for(MPI_Comm node, int local_rank, const std::vector<int>& core_of_thread) {
-  constexpr auto kBytes = static_cast<std::int64_t>(sizeof(Baton::Place));
-  const auto ranks = static_cast<std::int64_t>(core_of_thread.size());
-  const auto memory = memory_of_node(node, local_rank, ranks * kBytes);
-  if (!memory) return {};
-  auto* const places = reinterpret_cast<Baton::Place*>(memory.get());
-  const int own_core = core_of_thread[static_cast<std::size_t>(local_rank)];
-  std::vector<Baton::Place*> others;
-  for (std::size_t other = 0; other < core_of_thread.size(); ++other)
-    if (core_of_thread[other] == own_core && other != static_cast<std::size_t>(local_rank))
-      others.push_back(&places[other]);
-  return {memory, &places[local_rank], std::move(others)};
-}
-
-namespace {
 
 constexpr std::uint64_t kTrial = 0x7765'6674'6465'736b;
 // The core agent reads this variable, to find out whether it can access this process.
