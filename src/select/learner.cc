@@ -33,6 +33,11 @@ constexpr std::uint64_t kMostBetweenChecks = 1 << 20;
 constexpr std::int64_t kLeastBetweenChecks_ns = 100'000'000;
 // Time from settling to the first check; the time before each further one is four times as long.
 constexpr std::int64_t kFirstCheck_ns = 1'000'000;
+// Time and least number of calls between two checks of a class with Settings::checks_often, and
+// number of calls of the second check, which follows at once when a check finds a change.
+constexpr std::int64_t kOftenChecked_ns = 400'000;
+constexpr std::int64_t kLeastOftenChecked = 64, kMostOftenChecked = 2048;
+constexpr std::uint64_t kConfirming = 16;
 // Number of rests after which a call class whose calls follow each other within kLeastPeriod_ns
 // tries variants that need no thread.
 constexpr int kRestsBeforeTrials = 3;
@@ -88,6 +93,7 @@ Learner::Learner(std::size_t variants, int native, const Settings& settings, Tri
       by_own_time_(settings.by_own_time),
       by_least_time_(settings.by_least_time),
       switches_(settings.switches),
+      checks_often_(settings.checks_often),
       free_slots_(settings.has_free_slots
                       ? std::max(kFreeSlots, kFreeOfEach * static_cast<int>(variants))
                       : 0),
@@ -190,7 +196,7 @@ void Learner::begin_stage(Stage stage, std::uint64_t calls, std::uint64_t rest) 
   if (stage == Stage::settled && calls == kNever) {
     counts_from_ = kNever;
   } else if (stage == Stage::settled) {
-    const std::uint64_t each = is_very_short_ ? kLookedOfShort : kLooked;
+    const std::uint64_t each = is_very_short_ && !checks_often_ ? kLookedOfShort : kLooked;
     const std::uint64_t looked = std::min(calls, each * calls_together());
     counts_from_ = compares_at_ - looked / calls_together() * calls_together();
   }
@@ -238,7 +244,7 @@ bool Learner::counts_last_call() const {
 // separately. The median of these times ignores a short interruption of the program, such as
 // writing a file. Otherwise only the sum of the times is kept.
 bool Learner::looks_at_each() const {
-  return positions_.mean_period_ns() >= kShortPeriod_ns &&
+  return (checks_often_ || positions_.mean_period_ns() >= kShortPeriod_ns) &&
          compares_at_ - counts_from_ <= kMostSlots * static_cast<std::uint64_t>(depth_);
 }
 
@@ -449,16 +455,34 @@ std::uint64_t Learner::calls_in(std::int64_t ns) const {
 }
 
 void Learner::begin_settled() {
-  begin_stage(Stage::settled, std::min(calls_between_checks_, calls_before_check_));
+  std::uint64_t calls = std::min(calls_between_checks_, calls_before_check_);
+  if (checks_often_ && may_try_) {
+    const std::int64_t period_ns = std::max<std::int64_t>(positions_.mean_period_ns(), 1);
+    const auto often = static_cast<std::uint64_t>(
+        std::clamp(kOftenChecked_ns / period_ns, kLeastOftenChecked, kMostOftenChecked));
+    calls = may_have_moved_ ? kConfirming : std::min(calls, often);
+  }
+  begin_stage(Stage::settled, calls);
+}
+
+// Returns whether the period of the class's calls has changed, according to a check. If checks come
+// often, the next one must confirm it, because many checks meet a disturbance now and then.
+bool Learner::has_moved() {
+  bool moved = false;
+  for (std::size_t i = 0; i < positions_.cycle(); ++i)
+    moved = positions_.has_moved(i, looked_ns(i)) || moved;
+  if (!checks_often_) return moved;
+  const bool is_confirmed = moved && may_have_moved_;
+  may_have_moved_ = moved && !is_confirmed;
+  return is_confirmed;
 }
 
 // Evaluates a check of a settled call class. The program counts as changed if the period of the
 // class's calls has changed.
 void Learner::agreed_on_check(const TrialTurn& turn) {
-  bool moved = false;
-  for (std::size_t i = 0; i < positions_.cycle(); ++i)
-    moved = positions_.has_moved(i, looked_ns(i)) || moved;
   after_ = Stage::settled;
+  const bool moved = has_moved();
+  if (may_have_moved_) return;
   const bool is_first = std::exchange(is_unchecked_, false);
   if (!moved) {
     if (calls_before_check_ < kMostBetweenChecks) calls_before_check_ *= 4;
@@ -479,6 +503,7 @@ void Learner::agreed_on_check(const TrialTurn& turn) {
 void Learner::learn_again() {
   depth_ = 1;
   is_put_off_ = false;
+  if (checks_often_) rests_ = kRestsBeforeTrials;
   watch_again(kWatched);
 }
 

@@ -59,6 +59,9 @@ class Learner {
     // those that callers progress, and the library's.
     std::uint32_t variants_of_short = 0;
     bool switches = false;  // true in tests: the variant changes every few calls
+    // True if comparisons cost next to nothing, because the ranks share memory. A settled class
+    // then follows a change of the machine's state within a few hundred calls.
+    bool checks_often = false;
   };
 
   // variants: their number; the first one is the static rule's. native: the index of the variant
@@ -187,6 +190,7 @@ class Learner {
   void agreed_on_rival(TrialTurn& turn);
   std::int64_t count_cost(const TriedVariants& tried, TrialTurn& turn);
   void agreed_on_check(const TrialTurn& turn);
+  bool has_moved();
   bool says_last_found() const;
   std::int64_t won_since_found_ns() const;
   void have_found();
@@ -212,6 +216,7 @@ class Learner {
   const bool by_own_time_;
   const bool by_least_time_;
   const bool switches_;
+  const bool checks_often_;
   const int free_slots_;
   const std::uint32_t variants_of_short_;
   TrialBudget& budget_;
@@ -227,12 +232,13 @@ class Learner {
   int challenger_ = -1;  // index of that challenger; -1: none
   // First call at which the next comparison with a challenger may start.
   std::uint64_t compares_again_at_ = 0;
-  bool is_known_ = false;      // an earlier run has found the variants in use
-  bool has_learnt_ = false;    // variants were tried and one was settled on
-  int slots_before_ = 0;       // slots (consecutive calls of one variant) of earlier trials
-  int in_a_row_ = 1;           // factor by which slots of trials are lengthened
-  bool is_unchecked_ = false;  // no check has been made since the class settled
-  bool is_uneven_ = false;     // the calls may have a cycle, which is looked for later
+  bool is_known_ = false;        // an earlier run has found the variants in use
+  bool has_learnt_ = false;      // variants were tried and one was settled on
+  int slots_before_ = 0;         // slots (consecutive calls of one variant) of earlier trials
+  int in_a_row_ = 1;             // factor by which slots of trials are lengthened
+  bool is_unchecked_ = false;    // no check has been made since the class settled
+  bool may_have_moved_ = false;  // the last check found a change, which the next one must confirm
+  bool is_uneven_ = false;       // the calls may have a cycle, which is looked for later
   // The class is watched to find a cycle, after settling without one.
   bool looks_for_cycle_ = false;
   bool is_very_short_ = false;  // the measured mean period is below kLeastPeriod_ns

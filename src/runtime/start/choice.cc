@@ -127,6 +127,7 @@ CallClass* call_class_of(const PlanRequest& asked, const Shape& shape, const Cho
     settings.switches = learn == Learn::switching;
     settings.tries = learn != Learn::use;
     settings.has_free_slots = call_classes.has_free_slots();
+    settings.checks_often = memory.has_value();
     auto call_class = std::make_unique<CallClass>(call_classes, call.form, key, std::move(variants),
                                                   settings, runtime.trial_budget);
     if (memory) call_class->in_memory.emplace(*memory, communicator.size);
