@@ -241,7 +241,7 @@ def passes_through(call):
     """Returns the condition under which a call is passed on without Weft noticing it; None if there
     is no such condition."""
     if is_known_again(call):
-        return "known && known->passes_through()"
+        return "known"  # and CachedCall::passes_through()
     kind, short_ones = call["class"], " && ".join(f"is_short{what}" for what in moves(call))
     if short_ones:
         return f"{short_ones} && nothing_under_way()"

@@ -243,16 +243,23 @@ def asked_caller(call):
 
 
 def straight_on(call, form):
-    """Returns statements that pass the call directly to the library if nothing else is needed."""
-    when = passes_through(call)
-    known = []
-    if is_known_again(call):
-        known = [f"  const CachedCall* const known = cached_call({known_as(call)});"]
+    """The call itself, before anything else, where that is enough."""
+    bound = f"const auto passthrough = next_calls.{short(call)}.{form}_bound()"
+    if not is_known_again(call):
+        return [
+            f"  if ({passes_through(call)})",
+            f"    if ({bound})",
+            f"      return passthrough({arguments(call)});",
+        ]
+    # passes_through() may count the call, so it is the last question.
+    caller = "RETURN_ADDRESS" if form == "pmpi" else "nullptr"
     return [
-        *known,
-        f"  if ({when})",
-        f"    if (const auto passthrough = next_calls.{short(call)}.{form}_bound())",
+        f"  const CachedCall* const known = cached_call({known_as(call)});",
+        f"  if ({passes_through(call)}) {{",
+        f"    {bound};",
+        f"    if (passthrough && known->passes_through({caller}))",
         f"      return passthrough({arguments(call)});",
+        "  }",
     ]
 
 

@@ -457,10 +457,12 @@ WEFT_WRAPPER int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iallgather, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iallgather.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iallgather.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, nullptr);
   return Iallgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
@@ -469,10 +471,12 @@ WEFT_WRAPPER int PMPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatyp
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iallgather, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iallgather.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iallgather.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Iallgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
@@ -513,10 +517,12 @@ WEFT_WRAPPER int MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatyp
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iallgatherv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iallgatherv.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iallgatherv.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, nullptr);
   return Iallgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm, request);
@@ -525,10 +531,12 @@ WEFT_WRAPPER int PMPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Dataty
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, MPI_Comm comm,
     MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iallgatherv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iallgatherv.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iallgatherv.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Iallgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm, request);
@@ -565,9 +573,11 @@ WEFT_WRAPPER int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iallreduce, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iallreduce.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iallreduce.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Iallreduce_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
@@ -575,9 +585,11 @@ WEFT_WRAPPER int PMPI_Iallreduce(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iallreduce, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iallreduce.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iallreduce.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Iallreduce_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
@@ -617,10 +629,12 @@ WEFT_WRAPPER int MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype 
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ialltoall, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ialltoall.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ialltoall.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, nullptr);
   return Ialltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
@@ -629,10 +643,12 @@ WEFT_WRAPPER int PMPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ialltoall, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ialltoall.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ialltoall.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ialltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
@@ -673,10 +689,12 @@ WEFT_WRAPPER int MPI_Ialltoallv(const void* sendbuf, const int* sendcounts, cons
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ialltoallv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ialltoallv.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ialltoallv.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Ialltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
@@ -685,10 +703,12 @@ WEFT_WRAPPER int PMPI_Ialltoallv(const void* sendbuf, const int* sendcounts, con
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ialltoallv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ialltoallv.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ialltoallv.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ialltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
@@ -730,10 +750,12 @@ WEFT_WRAPPER int MPI_Ialltoallw(const void* sendbuf, const int* sendcounts, cons
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ialltoallw), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ialltoallw.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ialltoallw.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Ialltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
@@ -742,10 +764,12 @@ WEFT_WRAPPER int PMPI_Ialltoallw(const void* sendbuf, const int* sendcounts, con
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ialltoallw), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ialltoallw.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ialltoallw.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ialltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
@@ -774,17 +798,21 @@ static int Ibarrier(const Started& started, MPI_Comm comm, MPI_Request* request)
 }
 WEFT_WRAPPER int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ibarrier), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ibarrier.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ibarrier.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Ibarrier_entered(comm, request);
 }
 WEFT_WRAPPER int PMPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ibarrier), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ibarrier.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ibarrier.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ibarrier_entered(comm, request);
 }
@@ -818,18 +846,22 @@ static int Ibcast(const Started& started, void* buffer, int count, MPI_Datatype 
 WEFT_WRAPPER int MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ibcast), comm, count, datatype, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ibcast.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ibcast.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(buffer, count, datatype, root, comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Ibcast_entered(buffer, count, datatype, root, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ibcast), comm, count, datatype, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ibcast.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ibcast.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(buffer, count, datatype, root, comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ibcast_entered(buffer, count, datatype, root, comm, request);
 }
@@ -865,9 +897,11 @@ WEFT_WRAPPER int MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iexscan, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iexscan.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iexscan.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Iexscan_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
@@ -875,9 +909,11 @@ WEFT_WRAPPER int PMPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iexscan, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iexscan.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iexscan.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Iexscan_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
@@ -919,10 +955,12 @@ WEFT_WRAPPER int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype se
     MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Igather, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Igather.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Igather.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
+  }
   cached_calls.enters(known, nullptr);
   return Igather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
@@ -932,10 +970,12 @@ WEFT_WRAPPER int PMPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype s
     MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Igather, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Igather.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Igather.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Igather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
@@ -976,10 +1016,12 @@ WEFT_WRAPPER int MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype s
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Igatherv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Igatherv.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Igatherv.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Igatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       root, comm, request);
@@ -988,10 +1030,12 @@ WEFT_WRAPPER int PMPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype 
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Igatherv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Igatherv.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Igatherv.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Igatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       root, comm, request);
@@ -1034,10 +1078,12 @@ WEFT_WRAPPER int MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ineighbor_allgather, sendbuf,
       recvbuf), comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ineighbor_allgather.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ineighbor_allgather.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, nullptr);
   return Ineighbor_allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
@@ -1047,10 +1093,12 @@ WEFT_WRAPPER int PMPI_Ineighbor_allgather(const void* sendbuf, int sendcount,
     MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ineighbor_allgather, sendbuf,
       recvbuf), comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ineighbor_allgather.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ineighbor_allgather.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
@@ -1093,10 +1141,12 @@ WEFT_WRAPPER int MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ineighbor_allgatherv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ineighbor_allgatherv.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ineighbor_allgatherv.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, nullptr);
   return Ineighbor_allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, request);
@@ -1105,10 +1155,12 @@ WEFT_WRAPPER int PMPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ineighbor_allgatherv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ineighbor_allgatherv.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ineighbor_allgatherv.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, request);
@@ -1151,10 +1203,12 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoall, sendbuf, recvbuf),
       comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ineighbor_alltoall.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ineighbor_alltoall.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, nullptr);
   return Ineighbor_alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
@@ -1163,10 +1217,12 @@ WEFT_WRAPPER int PMPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoall, sendbuf, recvbuf),
       comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ineighbor_alltoall.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ineighbor_alltoall.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
@@ -1211,10 +1267,12 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoallv(const void* sendbuf, const int* sendcou
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoallv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ineighbor_alltoallv.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ineighbor_alltoallv.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Ineighbor_alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, request);
@@ -1223,10 +1281,12 @@ WEFT_WRAPPER int PMPI_Ineighbor_alltoallv(const void* sendbuf, const int* sendco
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoallv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ineighbor_alltoallv.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ineighbor_alltoallv.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, request);
@@ -1271,10 +1331,12 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoallw(const void* sendbuf, const int* sendcou
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoallw), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ineighbor_alltoallw.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ineighbor_alltoallw.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Ineighbor_alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, request);
@@ -1283,10 +1345,12 @@ WEFT_WRAPPER int PMPI_Ineighbor_alltoallw(const void* sendbuf, const int* sendco
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoallw), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ineighbor_alltoallw.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ineighbor_alltoallw.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, request);
@@ -1323,9 +1387,11 @@ WEFT_WRAPPER int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_
     MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ireduce, sendbuf, recvbuf), comm,
       count, datatype, op, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ireduce.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ireduce.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Ireduce_entered(sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
@@ -1333,9 +1399,11 @@ WEFT_WRAPPER int PMPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI
     MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ireduce, sendbuf, recvbuf), comm,
       count, datatype, op, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ireduce.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ireduce.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ireduce_entered(sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
@@ -1370,18 +1438,22 @@ static int Ireduce_scatter(const Started& started, const void* sendbuf, void* re
 WEFT_WRAPPER int MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ireduce_scatter), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ireduce_scatter.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ireduce_scatter.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Ireduce_scatter_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 }
 WEFT_WRAPPER int PMPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ireduce_scatter), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ireduce_scatter.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ireduce_scatter.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ireduce_scatter_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 }
@@ -1418,9 +1490,11 @@ WEFT_WRAPPER int MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, i
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ireduce_scatter_block, sendbuf,
       recvbuf), comm, recvcount, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ireduce_scatter_block.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ireduce_scatter_block.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Ireduce_scatter_block_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
 }
@@ -1428,9 +1502,11 @@ WEFT_WRAPPER int PMPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, 
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ireduce_scatter_block, sendbuf,
       recvbuf), comm, recvcount, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ireduce_scatter_block.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ireduce_scatter_block.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ireduce_scatter_block_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
 }
@@ -1466,9 +1542,11 @@ WEFT_WRAPPER int MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Da
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iscan, sendbuf, recvbuf), comm, count,
       datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iscan.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iscan.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Iscan_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
@@ -1476,9 +1554,11 @@ WEFT_WRAPPER int PMPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_D
     MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iscan, sendbuf, recvbuf), comm, count,
       datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iscan.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iscan.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Iscan_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
@@ -1520,10 +1600,12 @@ WEFT_WRAPPER int MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype s
     MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iscatter, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iscatter.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iscatter.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
+  }
   cached_calls.enters(known, nullptr);
   return Iscatter_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
@@ -1533,10 +1615,12 @@ WEFT_WRAPPER int PMPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype 
     MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iscatter, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iscatter.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iscatter.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Iscatter_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
@@ -1577,10 +1661,12 @@ WEFT_WRAPPER int MPI_Iscatterv(const void* sendbuf, const int* sendcounts, const
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iscatterv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iscatterv.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iscatterv.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Iscatterv_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm, request);
@@ -1589,10 +1675,12 @@ WEFT_WRAPPER int PMPI_Iscatterv(const void* sendbuf, const int* sendcounts, cons
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iscatterv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iscatterv.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iscatterv.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Iscatterv_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm, request);
@@ -2288,10 +2376,12 @@ WEFT_WRAPPER int MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_
     MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iallgather_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iallgather_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iallgather_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, nullptr);
   return Iallgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
@@ -2301,10 +2391,12 @@ WEFT_WRAPPER int PMPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI
     MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iallgather_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iallgather_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iallgather_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Iallgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
@@ -2346,10 +2438,12 @@ WEFT_WRAPPER int MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iallgatherv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iallgatherv_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iallgatherv_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, nullptr);
   return Iallgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm, request);
@@ -2358,10 +2452,12 @@ WEFT_WRAPPER int PMPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount,
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iallgatherv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iallgatherv_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iallgatherv_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Iallgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm, request);
@@ -2399,9 +2495,11 @@ WEFT_WRAPPER int MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count 
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iallreduce_c, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iallreduce_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iallreduce_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Iallreduce_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
@@ -2409,9 +2507,11 @@ WEFT_WRAPPER int PMPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iallreduce_c, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iallreduce_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iallreduce_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Iallreduce_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
@@ -2452,10 +2552,12 @@ WEFT_WRAPPER int MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_D
     MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ialltoall_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ialltoall_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ialltoall_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, nullptr);
   return Ialltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
@@ -2465,10 +2567,12 @@ WEFT_WRAPPER int PMPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_
     MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ialltoall_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ialltoall_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ialltoall_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ialltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
@@ -2510,10 +2614,12 @@ WEFT_WRAPPER int MPI_Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcoun
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ialltoallv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ialltoallv_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ialltoallv_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Ialltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
@@ -2522,10 +2628,12 @@ WEFT_WRAPPER int PMPI_Ialltoallv_c(const void* sendbuf, const MPI_Count* sendcou
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ialltoallv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ialltoallv_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ialltoallv_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ialltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
@@ -2571,10 +2679,12 @@ WEFT_WRAPPER int MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcoun
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ialltoallw_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ialltoallw_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ialltoallw_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Ialltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, request);
@@ -2584,10 +2694,12 @@ WEFT_WRAPPER int PMPI_Ialltoallw_c(const void* sendbuf, const MPI_Count* sendcou
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ialltoallw_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ialltoallw_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ialltoallw_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ialltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm, request);
@@ -2623,9 +2735,11 @@ WEFT_WRAPPER int MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype dataty
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ibcast_c), comm, count, datatype,
       root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ibcast_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ibcast_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(buffer, count, datatype, root, comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Ibcast_c_entered(buffer, count, datatype, root, comm, request);
 }
@@ -2633,9 +2747,11 @@ WEFT_WRAPPER int PMPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datat
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ibcast_c), comm, count, datatype,
       root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ibcast_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ibcast_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(buffer, count, datatype, root, comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ibcast_c_entered(buffer, count, datatype, root, comm, request);
 }
@@ -2671,9 +2787,11 @@ WEFT_WRAPPER int MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count cou
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iexscan_c, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iexscan_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iexscan_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Iexscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
@@ -2681,9 +2799,11 @@ WEFT_WRAPPER int PMPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count co
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iexscan_c, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iexscan_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iexscan_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Iexscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
@@ -2725,10 +2845,12 @@ WEFT_WRAPPER int MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
     MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Igather_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Igather_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Igather_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
+  }
   cached_calls.enters(known, nullptr);
   return Igather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
@@ -2738,10 +2860,12 @@ WEFT_WRAPPER int PMPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
     MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Igather_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Igather_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Igather_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Igather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
@@ -2782,10 +2906,12 @@ WEFT_WRAPPER int MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Igatherv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Igatherv_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Igatherv_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Igatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       root, comm, request);
@@ -2794,10 +2920,12 @@ WEFT_WRAPPER int PMPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_D
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Igatherv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Igatherv_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Igatherv_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Igatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       root, comm, request);
@@ -2841,10 +2969,12 @@ WEFT_WRAPPER int MPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendco
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ineighbor_allgather_c, sendbuf,
       recvbuf), comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ineighbor_allgather_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ineighbor_allgather_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, nullptr);
   return Ineighbor_allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
@@ -2854,10 +2984,12 @@ WEFT_WRAPPER int PMPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendc
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ineighbor_allgather_c, sendbuf,
       recvbuf), comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ineighbor_allgather_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ineighbor_allgather_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
@@ -2900,10 +3032,12 @@ WEFT_WRAPPER int MPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendc
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ineighbor_allgatherv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ineighbor_allgatherv_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ineighbor_allgatherv_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, nullptr);
   return Ineighbor_allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, request);
@@ -2912,10 +3046,12 @@ WEFT_WRAPPER int PMPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count send
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ineighbor_allgatherv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ineighbor_allgatherv_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ineighbor_allgatherv_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm, request);
@@ -2959,10 +3095,12 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcou
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoall_c, sendbuf,
       recvbuf), comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ineighbor_alltoall_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ineighbor_alltoall_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, nullptr);
   return Ineighbor_alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
@@ -2972,10 +3110,12 @@ WEFT_WRAPPER int PMPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendco
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoall_c, sendbuf,
       recvbuf), comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ineighbor_alltoall_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ineighbor_alltoall_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm, request);
@@ -3021,10 +3161,12 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count*
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoallv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ineighbor_alltoallv_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ineighbor_alltoallv_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Ineighbor_alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, request);
@@ -3033,10 +3175,12 @@ WEFT_WRAPPER int PMPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoallv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ineighbor_alltoallv_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ineighbor_alltoallv_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm, request);
@@ -3083,10 +3227,12 @@ WEFT_WRAPPER int MPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count*
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoallw_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ineighbor_alltoallw_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ineighbor_alltoallw_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Ineighbor_alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
       recvcounts, rdispls, recvtypes, comm, request);
@@ -3096,10 +3242,12 @@ WEFT_WRAPPER int PMPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ineighbor_alltoallw_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ineighbor_alltoallw_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ineighbor_alltoallw_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ineighbor_alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
       recvcounts, rdispls, recvtypes, comm, request);
@@ -3136,9 +3284,11 @@ WEFT_WRAPPER int MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count cou
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ireduce_c, sendbuf, recvbuf), comm,
       count, datatype, op, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ireduce_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ireduce_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Ireduce_c_entered(sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
@@ -3146,9 +3296,11 @@ WEFT_WRAPPER int PMPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count co
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ireduce_c, sendbuf, recvbuf), comm,
       count, datatype, op, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ireduce_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ireduce_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ireduce_c_entered(sendbuf, recvbuf, count, datatype, op, root, comm, request);
 }
@@ -3186,9 +3338,11 @@ WEFT_WRAPPER int MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ireduce_scatter_block_c, sendbuf,
       recvbuf), comm, recvcount, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ireduce_scatter_block_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ireduce_scatter_block_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Ireduce_scatter_block_c_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
 }
@@ -3196,9 +3350,11 @@ WEFT_WRAPPER int PMPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ireduce_scatter_block_c, sendbuf,
       recvbuf), comm, recvcount, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ireduce_scatter_block_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ireduce_scatter_block_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ireduce_scatter_block_c_entered(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
 }
@@ -3236,9 +3392,11 @@ WEFT_WRAPPER int MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
     MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ireduce_scatter_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ireduce_scatter_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ireduce_scatter_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Ireduce_scatter_c_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 }
@@ -3246,9 +3404,11 @@ WEFT_WRAPPER int PMPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
     MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Ireduce_scatter_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Ireduce_scatter_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Ireduce_scatter_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Ireduce_scatter_c_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
 }
@@ -3284,9 +3444,11 @@ WEFT_WRAPPER int MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iscan_c, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iscan_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iscan_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Iscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
@@ -3294,9 +3456,11 @@ WEFT_WRAPPER int PMPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count coun
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iscan_c, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iscan_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iscan_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Iscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm, request);
 }
@@ -3338,10 +3502,12 @@ WEFT_WRAPPER int MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
     MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iscatter_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iscatter_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iscatter_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
+  }
   cached_calls.enters(known, nullptr);
   return Iscatter_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
@@ -3351,10 +3517,12 @@ WEFT_WRAPPER int PMPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_D
     MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iscatter_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iscatter_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iscatter_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Iscatter_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
@@ -3395,10 +3563,12 @@ WEFT_WRAPPER int MPI_Iscatterv_c(const void* sendbuf, const MPI_Count* sendcount
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iscatterv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iscatterv_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iscatterv_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
+  }
   cached_calls.enters(known, nullptr);
   return Iscatterv_c_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm, request);
@@ -3407,10 +3577,12 @@ WEFT_WRAPPER int PMPI_Iscatterv_c(const void* sendbuf, const MPI_Count* sendcoun
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_call(called(CallId::Iscatterv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Iscatterv_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Iscatterv_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm, request);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Iscatterv_c_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm, request);
@@ -7249,9 +7421,11 @@ WEFT_WRAPPER int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype 
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Allgather, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Allgather.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Allgather.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
@@ -7259,9 +7433,11 @@ WEFT_WRAPPER int PMPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Allgather, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Allgather.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Allgather.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
@@ -7303,9 +7479,11 @@ WEFT_WRAPPER int MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_D
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Allgather_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Allgather_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Allgather_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
@@ -7313,9 +7491,11 @@ WEFT_WRAPPER int PMPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Allgather_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Allgather_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Allgather_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
@@ -7356,10 +7536,12 @@ WEFT_WRAPPER int MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Allgatherv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Allgatherv.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Allgatherv.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
+  }
   cached_calls.enters(known, nullptr);
   return Allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
@@ -7368,10 +7550,12 @@ WEFT_WRAPPER int PMPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatyp
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Allgatherv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Allgatherv.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Allgatherv.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
@@ -7414,10 +7598,12 @@ WEFT_WRAPPER int MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Allgatherv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Allgatherv_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Allgatherv_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
+  }
   cached_calls.enters(known, nullptr);
   return Allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
@@ -7426,10 +7612,12 @@ WEFT_WRAPPER int PMPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Allgatherv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Allgatherv_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Allgatherv_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
@@ -7470,9 +7658,11 @@ WEFT_WRAPPER int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Allreduce, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Allreduce.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Allreduce.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Allreduce_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
@@ -7480,9 +7670,11 @@ WEFT_WRAPPER int PMPI_Allreduce(const void* sendbuf, void* recvbuf, int count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Allreduce, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Allreduce.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Allreduce.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Allreduce_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
@@ -7522,9 +7714,11 @@ WEFT_WRAPPER int MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count c
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Allreduce_c, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Allreduce_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Allreduce_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Allreduce_c_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
@@ -7532,9 +7726,11 @@ WEFT_WRAPPER int PMPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count 
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Allreduce_c, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Allreduce_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Allreduce_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Allreduce_c_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
@@ -7575,9 +7771,11 @@ WEFT_WRAPPER int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype s
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Alltoall, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Alltoall.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Alltoall.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
@@ -7585,9 +7783,11 @@ WEFT_WRAPPER int PMPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype 
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Alltoall, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Alltoall.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Alltoall.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
@@ -7629,9 +7829,11 @@ WEFT_WRAPPER int MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Alltoall_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Alltoall_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Alltoall_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
@@ -7639,9 +7841,11 @@ WEFT_WRAPPER int PMPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_D
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Alltoall_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Alltoall_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Alltoall_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
@@ -7685,10 +7889,12 @@ WEFT_WRAPPER int MPI_Alltoallv(const void* sendbuf, const int* sendcounts, const
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Alltoallv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Alltoallv.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Alltoallv.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
@@ -7697,10 +7903,12 @@ WEFT_WRAPPER int PMPI_Alltoallv(const void* sendbuf, const int* sendcounts, cons
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
     MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Alltoallv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Alltoallv.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Alltoallv.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
@@ -7745,10 +7953,12 @@ WEFT_WRAPPER int MPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcount
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Alltoallv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Alltoallv_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Alltoallv_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
@@ -7757,10 +7967,12 @@ WEFT_WRAPPER int PMPI_Alltoallv_c(const void* sendbuf, const MPI_Count* sendcoun
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Alltoallv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Alltoallv_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Alltoallv_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
@@ -7806,10 +8018,12 @@ WEFT_WRAPPER int MPI_Alltoallw(const void* sendbuf, const int* sendcounts, const
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Alltoallw), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Alltoallw.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Alltoallw.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
@@ -7818,10 +8032,12 @@ WEFT_WRAPPER int PMPI_Alltoallw(const void* sendbuf, const int* sendcounts, cons
     const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts, const int* rdispls,
     const MPI_Datatype* recvtypes, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Alltoallw), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Alltoallw.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Alltoallw.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
@@ -7869,10 +8085,12 @@ WEFT_WRAPPER int MPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcount
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Alltoallw_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Alltoallw_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Alltoallw_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
@@ -7882,10 +8100,12 @@ WEFT_WRAPPER int PMPI_Alltoallw_c(const void* sendbuf, const MPI_Count* sendcoun
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Alltoallw_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Alltoallw_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Alltoallw_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
@@ -7918,17 +8138,21 @@ static int Barrier(MPI_Comm comm) {
 }
 WEFT_WRAPPER int MPI_Barrier(MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Barrier), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Barrier.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Barrier.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(comm);
+  }
   cached_calls.enters(known, nullptr);
   return Barrier_entered(comm);
 }
 WEFT_WRAPPER int PMPI_Barrier(MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Barrier), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Barrier.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Barrier.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Barrier_entered(comm);
 }
@@ -7964,18 +8188,22 @@ static int Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_C
 WEFT_WRAPPER int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Bcast), comm, count, datatype, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Bcast.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Bcast.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(buffer, count, datatype, root, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Bcast_entered(buffer, count, datatype, root, comm);
 }
 WEFT_WRAPPER int PMPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root,
     MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Bcast), comm, count, datatype, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Bcast.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Bcast.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(buffer, count, datatype, root, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Bcast_entered(buffer, count, datatype, root, comm);
 }
@@ -8013,9 +8241,11 @@ WEFT_WRAPPER int MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatyp
     MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Bcast_c), comm, count, datatype,
       root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Bcast_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Bcast_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(buffer, count, datatype, root, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Bcast_c_entered(buffer, count, datatype, root, comm);
 }
@@ -8023,9 +8253,11 @@ WEFT_WRAPPER int PMPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype dataty
     MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Bcast_c), comm, count, datatype,
       root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Bcast_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Bcast_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(buffer, count, datatype, root, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Bcast_c_entered(buffer, count, datatype, root, comm);
 }
@@ -8065,9 +8297,11 @@ WEFT_WRAPPER int MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_D
     MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Exscan, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Exscan.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Exscan.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Exscan_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
@@ -8075,9 +8309,11 @@ WEFT_WRAPPER int PMPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_
     MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Exscan, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Exscan.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Exscan.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Exscan_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
@@ -8117,9 +8353,11 @@ WEFT_WRAPPER int MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count coun
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Exscan_c, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Exscan_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Exscan_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Exscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
@@ -8127,9 +8365,11 @@ WEFT_WRAPPER int PMPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count cou
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Exscan_c, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Exscan_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Exscan_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Exscan_c_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
@@ -8171,9 +8411,11 @@ WEFT_WRAPPER int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sen
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Gather, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Gather.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Gather.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Gather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
@@ -8181,9 +8423,11 @@ WEFT_WRAPPER int PMPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype se
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Gather, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Gather.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Gather.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Gather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
@@ -8225,9 +8469,11 @@ WEFT_WRAPPER int MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Data
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Gather_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Gather_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Gather_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Gather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
@@ -8235,9 +8481,11 @@ WEFT_WRAPPER int PMPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Gather_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Gather_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Gather_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Gather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
@@ -8278,10 +8526,12 @@ WEFT_WRAPPER int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype se
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Gatherv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Gatherv.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Gatherv.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm);
+  }
   cached_calls.enters(known, nullptr);
   return Gatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm);
@@ -8290,10 +8540,12 @@ WEFT_WRAPPER int PMPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype s
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Gatherv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Gatherv.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Gatherv.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Gatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm);
@@ -8337,10 +8589,12 @@ WEFT_WRAPPER int MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Gatherv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Gatherv_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Gatherv_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm);
+  }
   cached_calls.enters(known, nullptr);
   return Gatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       root, comm);
@@ -8349,10 +8603,12 @@ WEFT_WRAPPER int PMPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
     void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs, MPI_Datatype recvtype,
     int root, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Gatherv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Gatherv_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Gatherv_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
       comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Gatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       root, comm);
@@ -8396,9 +8652,11 @@ WEFT_WRAPPER int MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Neighbor_allgather, sendbuf, recvbuf),
       comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Neighbor_allgather.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Neighbor_allgather.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Neighbor_allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
@@ -8407,9 +8665,11 @@ WEFT_WRAPPER int PMPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Neighbor_allgather, sendbuf, recvbuf),
       comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Neighbor_allgather.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Neighbor_allgather.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_allgather_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
@@ -8455,9 +8715,11 @@ WEFT_WRAPPER int MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcou
     MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Neighbor_allgather_c, sendbuf,
       recvbuf), comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Neighbor_allgather_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Neighbor_allgather_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Neighbor_allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
@@ -8467,9 +8729,11 @@ WEFT_WRAPPER int PMPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendco
     MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Neighbor_allgather_c, sendbuf,
       recvbuf), comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Neighbor_allgather_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Neighbor_allgather_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_allgather_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
@@ -8515,10 +8779,12 @@ WEFT_WRAPPER int MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI
     void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
     MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Neighbor_allgatherv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Neighbor_allgatherv.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Neighbor_allgatherv.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
+  }
   cached_calls.enters(known, nullptr);
   return Neighbor_allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
@@ -8527,10 +8793,12 @@ WEFT_WRAPPER int PMPI_Neighbor_allgatherv(const void* sendbuf, int sendcount,
     MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* displs,
     MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Neighbor_allgatherv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Neighbor_allgatherv.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Neighbor_allgatherv.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_allgatherv_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
@@ -8576,10 +8844,12 @@ WEFT_WRAPPER int MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendco
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Neighbor_allgatherv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Neighbor_allgatherv_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Neighbor_allgatherv_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
+  }
   cached_calls.enters(known, nullptr);
   return Neighbor_allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
@@ -8588,10 +8858,12 @@ WEFT_WRAPPER int PMPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendc
     MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
     MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Neighbor_allgatherv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Neighbor_allgatherv_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Neighbor_allgatherv_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_allgatherv_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
       recvtype, comm);
@@ -8634,9 +8906,11 @@ WEFT_WRAPPER int MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_D
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoall, sendbuf, recvbuf),
       comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Neighbor_alltoall.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Neighbor_alltoall.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Neighbor_alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
@@ -8645,9 +8919,11 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_
     void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoall, sendbuf, recvbuf),
       comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Neighbor_alltoall.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Neighbor_alltoall.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_alltoall_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
@@ -8693,9 +8969,11 @@ WEFT_WRAPPER int MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcoun
     MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoall_c, sendbuf,
       recvbuf), comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Neighbor_alltoall_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Neighbor_alltoall_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Neighbor_alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
@@ -8705,9 +8983,11 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcou
     MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoall_c, sendbuf,
       recvbuf), comm, sendcount, recvcount, sendtype, recvtype);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Neighbor_alltoall_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Neighbor_alltoall_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_alltoall_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
       comm);
@@ -8755,10 +9035,12 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcoun
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoallv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Neighbor_alltoallv.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Neighbor_alltoallv.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Neighbor_alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
@@ -8767,10 +9049,12 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallv(const void* sendbuf, const int* sendcou
     const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoallv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Neighbor_alltoallv.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Neighbor_alltoallv.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_alltoallv_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
@@ -8818,10 +9102,12 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* 
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoallv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Neighbor_alltoallv_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Neighbor_alltoallv_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Neighbor_alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
@@ -8830,10 +9116,12 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count*
     const MPI_Aint* sdispls, MPI_Datatype sendtype, void* recvbuf, const MPI_Count* recvcounts,
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoallv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Neighbor_alltoallv_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Neighbor_alltoallv_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_alltoallv_c_entered(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
       rdispls, recvtype, comm);
@@ -8881,10 +9169,12 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcoun
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoallw), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Neighbor_alltoallw.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Neighbor_alltoallw.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Neighbor_alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
@@ -8893,10 +9183,12 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallw(const void* sendbuf, const int* sendcou
     const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoallw), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Neighbor_alltoallw.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Neighbor_alltoallw.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_alltoallw_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
@@ -8947,10 +9239,12 @@ WEFT_WRAPPER int MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* 
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoallw_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Neighbor_alltoallw_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Neighbor_alltoallw_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Neighbor_alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
@@ -8960,10 +9254,12 @@ WEFT_WRAPPER int PMPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count*
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
     MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Neighbor_alltoallw_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Neighbor_alltoallw_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Neighbor_alltoallw_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Neighbor_alltoallw_c_entered(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
       rdispls, recvtypes, comm);
@@ -9004,9 +9300,11 @@ WEFT_WRAPPER int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_D
     MPI_Op op, int root, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Reduce, sendbuf, recvbuf), comm,
       count, datatype, op, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Reduce.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Reduce.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Reduce_entered(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
@@ -9014,9 +9312,11 @@ WEFT_WRAPPER int PMPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_
     MPI_Op op, int root, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Reduce, sendbuf, recvbuf), comm,
       count, datatype, op, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Reduce.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Reduce.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Reduce_entered(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
@@ -9056,9 +9356,11 @@ WEFT_WRAPPER int MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count coun
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Reduce_c, sendbuf, recvbuf), comm,
       count, datatype, op, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Reduce_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Reduce_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Reduce_c_entered(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
@@ -9066,9 +9368,11 @@ WEFT_WRAPPER int PMPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count cou
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Reduce_c, sendbuf, recvbuf), comm,
       count, datatype, op, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Reduce_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Reduce_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Reduce_c_entered(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
@@ -9106,18 +9410,22 @@ static int Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcou
 WEFT_WRAPPER int MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Reduce_scatter), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Reduce_scatter.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Reduce_scatter.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Reduce_scatter_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Reduce_scatter), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Reduce_scatter.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Reduce_scatter.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Reduce_scatter_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
@@ -9158,9 +9466,11 @@ WEFT_WRAPPER int MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, in
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Reduce_scatter_block, sendbuf,
       recvbuf), comm, recvcount, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Reduce_scatter_block.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Reduce_scatter_block.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Reduce_scatter_block_entered(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
@@ -9168,9 +9478,11 @@ WEFT_WRAPPER int PMPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, i
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Reduce_scatter_block, sendbuf,
       recvbuf), comm, recvcount, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Reduce_scatter_block.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Reduce_scatter_block.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Reduce_scatter_block_entered(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
@@ -9212,9 +9524,11 @@ WEFT_WRAPPER int MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Reduce_scatter_block_c, sendbuf,
       recvbuf), comm, recvcount, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Reduce_scatter_block_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Reduce_scatter_block_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Reduce_scatter_block_c_entered(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
@@ -9222,9 +9536,11 @@ WEFT_WRAPPER int PMPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf,
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Reduce_scatter_block_c, sendbuf,
       recvbuf), comm, recvcount, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Reduce_scatter_block_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Reduce_scatter_block_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Reduce_scatter_block_c_entered(sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
@@ -9262,18 +9578,22 @@ static int Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count*
 WEFT_WRAPPER int MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Reduce_scatter_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Reduce_scatter_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Reduce_scatter_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Reduce_scatter_c_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 WEFT_WRAPPER int PMPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf,
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Reduce_scatter_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Reduce_scatter_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Reduce_scatter_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Reduce_scatter_c_entered(sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
@@ -9313,9 +9633,11 @@ WEFT_WRAPPER int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Dat
     MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Scan, sendbuf, recvbuf), comm, count,
       datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Scan.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Scan.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Scan_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
@@ -9323,9 +9645,11 @@ WEFT_WRAPPER int PMPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Da
     MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Scan, sendbuf, recvbuf), comm, count,
       datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Scan.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Scan.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Scan_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
@@ -9365,9 +9689,11 @@ WEFT_WRAPPER int MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Scan_c, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Scan_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Scan_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Scan_c_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
@@ -9375,9 +9701,11 @@ WEFT_WRAPPER int PMPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Scan_c, sendbuf, recvbuf), comm,
       count, datatype, op);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Scan_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Scan_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, recvbuf, count, datatype, op, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Scan_c_entered(sendbuf, recvbuf, count, datatype, op, comm);
 }
@@ -9419,9 +9747,11 @@ WEFT_WRAPPER int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype se
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Scatter, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Scatter.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Scatter.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Scatter_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
@@ -9429,9 +9759,11 @@ WEFT_WRAPPER int PMPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype s
     void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Scatter, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Scatter.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Scatter.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Scatter_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
@@ -9473,9 +9805,11 @@ WEFT_WRAPPER int MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Scatter_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Scatter_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Scatter_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  }
   cached_calls.enters(known, nullptr);
   return Scatter_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
@@ -9483,9 +9817,11 @@ WEFT_WRAPPER int PMPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Da
     void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Scatter_c, sendbuf, recvbuf), comm,
       sendcount, recvcount, sendtype, recvtype, root);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Scatter_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Scatter_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Scatter_c_entered(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
@@ -9527,10 +9863,12 @@ WEFT_WRAPPER int MPI_Scatterv(const void* sendbuf, const int* sendcounts, const 
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Scatterv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Scatterv.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Scatterv.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
+  }
   cached_calls.enters(known, nullptr);
   return Scatterv_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm);
@@ -9539,10 +9877,12 @@ WEFT_WRAPPER int PMPI_Scatterv(const void* sendbuf, const int* sendcounts, const
     MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Scatterv), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Scatterv.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Scatterv.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Scatterv_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm);
@@ -9586,10 +9926,12 @@ WEFT_WRAPPER int MPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Scatterv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Scatterv_c.mpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Scatterv_c.mpi_bound();
+    if (passthrough && known->passes_through(nullptr))
       return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
+  }
   cached_calls.enters(known, nullptr);
   return Scatterv_c_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm);
@@ -9598,10 +9940,12 @@ WEFT_WRAPPER int PMPI_Scatterv_c(const void* sendbuf, const MPI_Count* sendcount
     const MPI_Aint* displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const CachedCall* const known = cached_call(called(CallId::Scatterv_c), comm);
-  if (known && known->passes_through())
-    if (const auto passthrough = next_calls.Scatterv_c.pmpi_bound())
+  if (known) {
+    const auto passthrough = next_calls.Scatterv_c.pmpi_bound();
+    if (passthrough && known->passes_through(RETURN_ADDRESS))
       return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
       comm);
+  }
   cached_calls.enters(known, RETURN_ADDRESS);
   return Scatterv_c_entered(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
       root, comm);

@@ -9,6 +9,7 @@
 #include "engine/shared_memory_call.h"
 #include "library/generated/library_calls.h"
 #include "runtime/call/call_copies.h"
+#include "runtime/job/epoch.h"
 #include "runtime/request/incomplete.h"
 #include "runtime/request/inline_call.h"
 #include "runtime/request/submit.h"
@@ -165,6 +166,34 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
   return plan_for(runtime, call, Use::blocking);
 }
 
+[[gnu::always_inline]] inline Started carry_out_by(Runtime& runtime, CallId id, const Call& call,
+                                                   const Answer& answer) {
+  const Plan* const plan = answer.plan;
+  if (!plan) return leave_to_library(runtime, id, call, answer);
+  const bool looked_at = runtime.observing() || watching.load(std::memory_order_relaxed);
+  if (plan->data == Data::at_once && !looked_at)
+    return taken(carry_out_at_once(runtime, call, *plan), answer);
+  if (plan->variants) return carry_out_of_call_class(runtime, id, call, answer, looked_at);
+  return taken(carry_out_in_any_variant(runtime, id, call, *plan), answer);
+}
+
+// Carries out a call at which something must be done about the result of the comparison between
+// Weft's variant and the library's.
+[[gnu::noinline]] Started carry_out_at_step(Runtime& runtime, CallId id, const Call& call,
+                                            const Answer& answer) {
+  using Step = NativeWatch::Step;
+  const Step step = answer.watch->next_step();
+  if (step == Step::compare) {
+    begin_epoch();  // the plans of all such calls rest on the earlier result
+    return carry_out_by(runtime, id, call, plan_for_blocking(runtime, call));
+  }
+  const std::int64_t began_ns = step == Step::time ? now_ns() : 0;
+  Started started = carry_out_by(runtime, id, call, answer);
+  if (step == Step::time && started.taken) answer.watch->took(now_ns() - began_ns);
+  started.is_watched = step == Step::time && !started.taken;
+  return started;
+}
+
 }  // namespace
 
 Started carry_out(CallId id, const Call& call, const Plan* known) {
@@ -173,14 +202,11 @@ Started carry_out(CallId id, const Call& call, const Plan* known) {
   if (!blocking_taken.load(std::memory_order_acquire)) [[unlikely]]
     return leave_to_library(*runtime, id, call, leave_blocking(*runtime, call.kind));
   InlineCall::own().hand_over();
-  const Answer answer = known ? Answer{known} : plan_for_blocking(*runtime, call);
-  const Plan* const plan = answer.plan;
-  if (!plan) return leave_to_library(*runtime, id, call, answer);
-  const bool looked_at = runtime->observing() || watching.load(std::memory_order_relaxed);
-  if (plan->data == Data::at_once && !looked_at)
-    return taken(carry_out_at_once(*runtime, call, *plan), answer);
-  if (plan->variants) return carry_out_of_call_class(*runtime, id, call, answer, looked_at);
-  return taken(carry_out_in_any_variant(*runtime, id, call, *plan), answer);
+  const Answer answer =
+      known ? Answer{.plan = known, .watch = known->watch} : plan_for_blocking(*runtime, call);
+  if (answer.watch && answer.watch->counts_to_step()) [[unlikely]]
+    return carry_out_at_step(*runtime, id, call, answer);
+  return carry_out_by(*runtime, id, call, answer);
 }
 
 void DeclinedCall::begin() {
@@ -188,7 +214,9 @@ void DeclinedCall::begin() {
 }
 
 void DeclinedCall::end() const {
-  call_class_->learner.took(now_ns() - began_ns_);
+  const std::int64_t took_ns = now_ns() - began_ns_;
+  if (call_class_) call_class_->learner.took(took_ns);
+  if (watch_) watch_->took(took_ns);
 }
 
 }  // namespace weft

@@ -19,12 +19,13 @@ Started carry_out(CallId id, const Call& call, const Plan* known);
 // if engine auto needs this time. The measurement lasts as long as the object lives.
 class DeclinedCall {
  public:
-  explicit DeclinedCall(const Started& declined) : call_class_(declined.call_class) {
-    if (call_class_) [[unlikely]]
+  explicit DeclinedCall(const Started& declined)
+      : call_class_(declined.call_class), watch_(declined.is_watched ? declined.watch : nullptr) {
+    if (call_class_ || watch_) [[unlikely]]
       begin();
   }
   ~DeclinedCall() {
-    if (call_class_) [[unlikely]]
+    if (call_class_ || watch_) [[unlikely]]
       end();
   }
   DeclinedCall(const DeclinedCall&) = delete;
@@ -35,6 +36,7 @@ class DeclinedCall {
   void end() const;
 
   CallClass* const call_class_;
+  NativeWatch* const watch_;
   long long began_ns_ = 0;
 };
 

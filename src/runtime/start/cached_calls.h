@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "library/generated/call_ids.h"
+#include "library/search.h"
 #include "runtime/job/epoch.h"
 #include "runtime/job/runtime.h"
 #include "runtime/request/requests.h"
@@ -25,14 +26,18 @@ struct CachedCall {
   std::uint32_t called;  // code of the call, from called(); 0 for an unused entry
   MPI_Comm comm;
   std::array<std::uintptr_t, kMostWords> words;
-  const Plan* plan;  // nullptr if the MPI library carries the call out
+  const Plan* plan;    // nullptr if the library carries the call out
+  NativeWatch* watch;  // counts such calls if the library carries them out; may be nullptr
 
-  // Returns whether the call can go to the MPI library at once: Weft declines it, and has no
-  // collective to advance meanwhile.
-  [[gnu::always_inline]] bool passes_through() const { return !plan && nothing_meanwhile(); }
-  // Returns whether this is a non-blocking call that can go to the MPI library at once, because
-  // engine auto currently leaves such calls to the MPI library. If so, counts the call in its call
-  // class. profiled_by: the caller's address if the application called PMPI_X; otherwise nullptr.
+  // Returns whether the library carries the call out, nothing has to be done about it, and Weft has
+  // no operation to progress meanwhile; then counts the call. profiled_by: as for Entry
+  // (interpose/hooks.h).
+  [[gnu::always_inline]] bool passes_through(const void* profiled_by) const {
+    if (plan || !nothing_meanwhile()) return false;
+    return !watch || (!(profiled_by && from_library(profiled_by)) && watch->counts_at_once());
+  }
+  // Returns whether this is a non-blocking call that its call class leaves to the library, and
+  // counts it there. profiled_by: as for Entry (interpose/hooks.h).
   bool passes_through_of_class(const void* profiled_by) const {
     return plan && plan->variants && plan->variants->was_left && nothing_meanwhile() &&
            is_left_of_call_class(profiled_by);
@@ -116,7 +121,7 @@ void remember_call(const Answer& answer, bool has_arrays, std::uint32_t called, 
                    Words... words) {
   if (answer.alike < (has_arrays ? CacheScope::all : CacheScope::same_arguments)) return;
   cached_calls.own()[CachedCalls::place_of(called, comm, words...)] = {
-      answer.epoch, called, comm, {(std::uintptr_t)words...}, answer.plan};
+      answer.epoch, called, comm, {(std::uintptr_t)words...}, answer.plan, answer.watch};
 }
 
 }  // namespace weft

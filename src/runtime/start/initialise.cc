@@ -133,8 +133,9 @@ bool is_lost(Runtime& runtime, InternalCollective& internal_collective, const Ca
   return runtime.library != Library::intelmpi &&
          may_be_compared(runtime, *plan.communicator, schedule.shape, plan.kernel, false) &&
          !(schedule.is_direct && one_copy_rule().asked_for) &&
-         !is_won(runtime, internal_collective, call, schedule, plan.kernel,
-                 LibraryForm::nonblocking);
+         !native_result(runtime, internal_collective, call, schedule, plan.kernel,
+                        LibraryForm::nonblocking)
+              .is_won;
 }
 
 // Completes the plan and allocates its memory. Sets plan.declined if the MPI library is to carry

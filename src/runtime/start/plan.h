@@ -15,6 +15,7 @@
 #include "runtime/job/summary.h"
 #include "runtime/node/shared_buffers.h"
 #include "runtime/request/requests.h"
+#include "runtime/trial/native_watch.h"
 
 namespace weft {
 
@@ -57,6 +58,8 @@ struct Plan : Recipe {
   Needs needs{};  // what the algorithm requires; equal on all ranks
   Data data = Data::by_messages;
   Carrier carrier = Carrier::executor;
+  NativeWatch* watch = nullptr;  // counts such calls, which may be compared with the library's
+                                 // again; nullptr if they are not
   DirectPlan direct;
   std::int64_t bytes = 0;  // size of the call on this rank
   // The plans between which engine auto chooses for each call, if it learns about such calls;
@@ -124,7 +127,8 @@ struct Answer {
   const Plan* plan = nullptr;
   std::uint64_t epoch = 0;
   CacheScope alike = CacheScope::none;
-  Reason reason{};  // why the MPI library carries the call out
+  Reason reason{};               // reason why there is no plan
+  NativeWatch* watch = nullptr;  // counts such calls, whoever carries them out; may be nullptr
 };
 
 }  // namespace weft

@@ -40,19 +40,21 @@ bool is_up_to_the_rule(const PlanRequest& asked, const Shape& shape) {
          engine_for(asked.runtime, asked.communicator) == Engine::automatic;
 }
 
-bool wins_as_blocking(const PlanRequest& asked, const ScheduleResult& found,
-                      const DirectPlan& direct) {
+// Returns whether Weft carries a blocking call in the node's memory out.
+NativeResult result_of_blocking(const PlanRequest& asked, const ScheduleResult& found,
+                                const DirectPlan& direct) {
   const auto& [runtime, call, communicator, use] = asked;
   if (const Shape& shape = found.schedule->shape; is_up_to_the_rule(asked, shape))
-    return wins_as_request(runtime.library, shape, runtime.ranks_share_cores());
-  if (direct.by_kernel && one_copy_rule().asked_for) return true;
+    return {wins_as_request(runtime.library, shape, runtime.ranks_share_cores())};
+  if (direct.by_kernel && one_copy_rule().asked_for) return {};
   const Schedule& schedule = direct.by_kernel ? *direct.schedule : *found.schedule;
   if (!may_be_compared(runtime, communicator, schedule.shape, found.kernel, bool{direct}))
-    return true;
+    return {};
   const BlockingCall guard(call.form);
   let_worker_end(runtime, communicator);
   InternalCollective internal_collective(runtime, call.form, communicator);
-  return is_won(runtime, internal_collective, call, schedule, found.kernel, LibraryForm::blocking);
+  return native_result(runtime, internal_collective, call, schedule, found.kernel,
+                       LibraryForm::blocking);
 }
 
 // Returns whether the calling thread may carry the call out alone (inline). For this, all data must
@@ -71,6 +73,7 @@ struct PlacementResult {
   DirectPlan direct{};
   Data data = Data::by_messages;
   Carrier carrier = Carrier::executor;
+  NativeWatch* watch = nullptr;
 };
 
 DirectPlan direct_plan(const PlanRequest& asked, const Shape& shape, const Choice& choice,
@@ -97,15 +100,18 @@ PlacementResult memory_for(const PlanRequest& asked, const Eligible& eligible,
     placed.carrier = Carrier::inline_call;
   const bool is_tried = use == Use::blocking && chosen.by_rule &&
                         in_memory_only(runtime, communicator, use, call.kind);
-  if (is_tried && !wins_as_blocking(asked, found, placed.direct))
-    return {.declined = Reason::library_wins};
+  if (!is_tried) return placed;
+  const NativeResult result = result_of_blocking(asked, found, placed.direct);
+  placed.watch = result.watch;
+  if (!result.is_won) placed.declined = Reason::library_wins;
   return placed;
 }
 
-Plan declined(const PlanRequest& asked, Reason reason) {
+Plan declined(const PlanRequest& asked, Reason reason, NativeWatch* watch = nullptr) {
   Plan plan;
   plan.communicator = &asked.communicator;
   plan.declined = reason;
+  plan.watch = watch;
   return plan;
 }
 
@@ -114,7 +120,7 @@ Plan planned_by(const PlanRequest& asked, const Eligible& eligible, const Choice
   ScheduleResult found = schedule_for(asked, eligible, chosen);
   if (found.declined) return declined(asked, *found.declined);
   PlacementResult placed = memory_for(asked, eligible, chosen, found);
-  if (placed.declined) return declined(asked, *placed.declined);
+  if (placed.declined) return declined(asked, *placed.declined, placed.watch);
   Plan plan;
   plan.communicator = &asked.communicator;
   plan.schedule = std::move(found.schedule);
@@ -123,6 +129,7 @@ Plan planned_by(const PlanRequest& asked, const Eligible& eligible, const Choice
   plan.needs = found.needs;
   plan.data = placed.data;
   plan.carrier = placed.carrier;
+  plan.watch = placed.watch;
   plan.direct = std::move(placed.direct);
   plan.bytes = local_bytes(eligible.shape);
   return plan;
@@ -140,14 +147,14 @@ Plan planned(const PlanRequest& asked) {
   return plan;
 }
 
-Answer left_to_library(Reason reason, const Runtime& runtime, CacheScope alike,
-                       std::uint64_t epoch) {
-  return {nullptr, epoch, may_pass_through(runtime) ? alike : CacheScope::none, reason};
+Answer left_to_library(Reason reason, const Runtime& runtime, CacheScope alike, std::uint64_t epoch,
+                       NativeWatch* watch = nullptr) {
+  return {nullptr, epoch, may_pass_through(runtime) ? alike : CacheScope::none, reason, watch};
 }
 
 Answer answer(const Plan& plan, const Runtime& runtime, CacheScope alike, std::uint64_t epoch) {
-  if (plan.declined) return left_to_library(*plan.declined, runtime, alike, epoch);
-  return {&plan, epoch, alike};
+  if (plan.declined) return left_to_library(*plan.declined, runtime, alike, epoch, plan.watch);
+  return {&plan, epoch, alike, {}, plan.watch};
 }
 
 [[gnu::noinline]] Answer plan_made(Runtime& runtime, const Call& call, Use use) {

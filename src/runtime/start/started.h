@@ -8,17 +8,17 @@ namespace weft {
 // The result of offering a collective call to Weft: the answer, which the thread may cache, and the
 // return code if Weft has carried out or started the call.
 struct Started : Answer {
-  // True if Weft has taken the call, and the application has its request, if any. False if nothing
-  // was sent, so that the MPI library must carry the call out.
-  bool taken = false;
-  int code = 0;  // return code for the application if `taken` is true
-  // The class of similar calls for which engine auto must learn how long the MPI library takes for
-  // this call; nullptr if it need not.
+  bool taken = false;  // Weft carries the call out, and the application has its request; otherwise
+                       // no message was posted
+  bool is_watched = false;  // `watch` needs to know how long the library takes for the call
+  int code = 0;             // return code for the application, if `taken`
+  // The call class that needs to know how long the library takes for the call; nullptr if none
+  // does.
   CallClass* call_class = nullptr;
 };
 
 inline Started taken(int code, const Answer& answer = {}) {
-  return {answer, true, code};
+  return {answer, true, false, code};
 }
 inline Started declined(Answer answer) {
   return {answer};

@@ -27,10 +27,10 @@ constexpr std::int64_t kTime_ns = 20'000;
 // The number of calls before each measurement that are not timed. They refill the caches, which
 // contain the data of the calls measured before (Weft's or the MPI library's).
 constexpr int kWarmUps = 2;
-// The number of rounds if an earlier result is only checked. This is done in each run if Weft was
-// faster, and the check applies to that run only. The host of a virtual machine may move its cores
-// to other places, where the same two copies take four times as long. If the MPI library was
-// faster, the result is not checked.
+// The number of rounds of a check. The host of a virtual machine may move its cores, after which
+// the same two copies take four times as long. Therefore a call that Weft has won is checked
+// briefly in each run, and any call is after its time has changed (native_watch.h). The result
+// holds for that run only.
 constexpr int kBrief = kEnough;
 
 class NativeComparison {
@@ -62,6 +62,15 @@ class NativeComparison {
     known_ = static_cast<Known>((*told)[0]);
     won_ = (*told)[1] != 0;
     return known_ == Known::decided ? won_ : measured();
+  }
+
+  // Checks a result on which the ranks have agreed in this run.
+  bool is_still_won(const NativeQuestion& question, bool was_won) {
+    if (is_first()) earlier_.emplace(runtime_, question);
+    known_ = Known::settled;
+    won_ = was_won;
+    began_ns_ = now_ns();
+    return measured();
   }
 
  private:
@@ -155,15 +164,12 @@ class NativeComparison {
       const bool takes_long = round >= kEnough && spent_ns > budget_ns() / 4;
       if (takes_long && KnownNativeResult::is_clear(library.least_ns, weft.least_ns)) break;
     }
-    if (round < kEnough) return told_before();  // the machine was too busy for enough rounds
-    if (is_brief) {
-      const bool wins = weft.least_ns <= library.least_ns;
-      if (earlier_) earlier_->keep_checked(wins);
-      return wins;
-    }
-    // Weft's collective counts as faster only if it takes at least a tenth less time.
-    const bool wins = weft.least_ns * 10 <= library.least_ns * 9;
-    if (earlier_) earlier_->keep(schedule_, wins, library.least_ns, weft.least_ns);
+    if (round < kEnough) return told_before();  // a busy machine allowed too few rounds
+    // Weft must be faster by a tenth for its variant to be used, and not slower to stay in use.
+    const bool stays = is_brief && won_ && weft.least_ns <= library.least_ns;
+    const bool wins = stays || weft.least_ns * 10 <= library.least_ns * 9;
+    if (earlier_ && is_brief) earlier_->keep_checked(schedule_, wins);
+    if (earlier_ && !is_brief) earlier_->keep(schedule_, wins, library.least_ns, weft.least_ns);
     return wins;
   }
 
@@ -193,16 +199,53 @@ bool may_be_compared(const Runtime& runtime, const Communicator& communicator, c
          (kernel || !reduces(shape.kind)) && !why_settled(runtime.config, shape, hint);
 }
 
-bool is_won(Runtime& runtime, InternalCollective& internal_collective, const Call& call,
-            const Schedule& schedule, Kernel kernel, LibraryForm form) {
+namespace {
+
+// Returns whether the ranks compare again at the initialisation of a persistent collective, since
+// the machine may have another state than at the last comparison. The answer is equal on all ranks.
+// Collective.
+bool is_old(const Runtime& runtime, InternalCollective& internal_collective,
+            const AgreedNativeResult& result) {
+  constexpr std::int64_t kOld_ns = 500'000'000;
+  const TrialBudget& budget = runtime.trial_budget;
+  if (runtime.config.learn == Learn::switching) return true;
+  if (runtime.config.learn != Learn::on || budget.is_none()) return false;
+  const std::int64_t now = now_ns();
+  const auto agreed = internal_collective.greatest(
+      {now - result.found_ns, budget.elapsed_ns(now), budget.spent_ns() + result.cost_ns});
+  return agreed && (*agreed)[0] >= kOld_ns && budget.allows((*agreed)[2], (*agreed)[1]);
+}
+
+void compare_again(Runtime& runtime, NativeComparison& comparison, AgreedNativeResult& result) {
+  const std::int64_t began_ns = now_ns();
+  const bool was_won = result.is_won;
+  const bool switches = runtime.config.learn == Learn::switching;
+  result.is_won = switches ? !was_won : comparison.is_still_won(result.question, was_won);
+  result.found_ns = now_ns();
+  result.cost_ns = result.found_ns - began_ns;
+  runtime.trial_budget.spend(result.cost_ns);
+  if (result.watch) result.watch->compared(result.is_won != was_won, result.cost_ns);
+}
+
+}  // namespace
+
+NativeResult native_result(Runtime& runtime, InternalCollective& internal_collective,
+                           const Call& call, const Schedule& schedule, Kernel kernel,
+                           LibraryForm form) {
   const NativeQuestion question(call, schedule, form == LibraryForm::blocking);
   Communicator& communicator = internal_collective.communicator();
-  auto& agreed = communicator.attributes.find_or_make<AgreedNativeResults>();
-  if (const auto is_won = agreed.find(question)) return *is_won;
+  auto& results = communicator.attributes.find_or_make<AgreedNativeResults>();
   NativeComparison comparison(runtime, internal_collective, call, schedule, kernel, form);
-  const bool is_won = comparison.is_won(question);
-  agreed.add(question, is_won);
-  return is_won;
+  AgreedNativeResult* result = results.find(question);
+  if (!result) {
+    result = &results.add(question, comparison.is_won(question));
+    result->found_ns = now_ns();
+    if (question.blocking) results.watch(runtime, *result, communicator.room);
+  } else if (question.blocking ? result->is_in_doubt()
+                               : is_old(runtime, internal_collective, *result)) {
+    compare_again(runtime, comparison, *result);
+  }
+  return {result->is_won, result->watch.get()};
 }
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "runtime/trial/internal_collective.h"
+#include "runtime/trial/native_watch.h"
 #include "schedule/schedule.h"
 
 namespace weft {
@@ -13,11 +14,19 @@ namespace weft {
 // Says how the MPI library is measured: by its blocking call, or by a non-blocking call and a wait.
 enum class LibraryForm : std::uint8_t { blocking, nonblocking };
 
-// Returns whether Weft must carry the call out, because it is faster than the MPI library. It is
-// collective and waits for all ranks. schedule: the call's schedule, on a single node. kernel: the
-// reduction function. The result is equal on all ranks.
-bool is_won(Runtime& runtime, InternalCollective& internal_collective, const Call& call,
-            const Schedule& schedule, Kernel kernel, LibraryForm form);
+// The result of a comparison.
+struct NativeResult {
+  bool is_won = true;  // Weft carries the call out, because it is faster than the library
+  // Counts the calls to which the result applies; nullptr if it holds for good.
+  NativeWatch* watch = nullptr;
+};
+
+// Returns the result for a call, which is equal on all ranks. Collective; waits for all ranks like
+// a blocking collective, unless they know the result. schedule: the call's schedule, on a single
+// node.
+NativeResult native_result(Runtime& runtime, InternalCollective& internal_collective,
+                           const Call& call, const Schedule& schedule, Kernel kernel,
+                           LibraryForm form);
 
 // Returns whether the ranks may measure Weft's collective against the MPI library's. Four
 // conditions must hold: all ranks know the size of the call, the user has not chosen an algorithm,

@@ -46,10 +46,35 @@ NativeQuestion::NativeQuestion(const Call& call, const Schedule& schedule, bool 
       op(reduces(kind) ? call.op : handles.op_null),
       type(reduces(kind) ? call.recvtype : handles.byte) {}
 
-std::optional<bool> AgreedNativeResults::find(const NativeQuestion& question) const {
-  for (const auto& [about, is_won] : all_)
-    if (about == question) return is_won;
-  return std::nullopt;
+AgreedNativeResult* AgreedNativeResults::find(const NativeQuestion& question) const {
+  for (const auto& result : all_)
+    if (result->question == question) return result.get();
+  return nullptr;
+}
+
+AgreedNativeResult& AgreedNativeResults::add(const NativeQuestion& question, bool is_won) {
+  return *all_.emplace_back(new AgreedNativeResult{question, is_won});
+}
+
+// All ranks come here in the same order of calls, so that they find the same memory.
+std::optional<SharedWords> AgreedNativeResults::memory_for_watch(SegmentAllocator& room) {
+  constexpr std::int64_t kBytes = NativeWatch::Comparisons::kWords * sizeof(std::int64_t);
+  constexpr std::int64_t kBytesOfAll = to_pages(1), kMost = kBytesOfAll / kBytes;
+  if (!memory_ && watched_ == 0 && room.fits(kBytesOfAll)) memory_ = room.take(kBytesOfAll);
+  if (!memory_ || watched_ == kMost) return std::nullopt;
+  return SharedWords(memory_.get() + watched_++ * kBytes);
+}
+
+void AgreedNativeResults::watch(Runtime& runtime, AgreedNativeResult& result,
+                                SegmentAllocator& room) {
+  const Learn learn = runtime.config.learn;
+  const bool switches = learn == Learn::switching;
+  if (!switches && (learn != Learn::on || runtime.trial_budget.is_none())) return;
+  const auto memory = memory_for_watch(room);
+  if (!memory) return;
+  result.watch = std::make_unique<NativeWatch>(*memory, result.question.ranks,
+                                               waits_for_all(result.question.kind), switches,
+                                               runtime.trial_budget);
 }
 
 KnownNativeResult::KnownNativeResult(Runtime& runtime, const NativeQuestion& question)
@@ -81,9 +106,10 @@ void KnownNativeResult::keep(const Schedule& schedule, bool is_won, std::int64_t
                      again || doubts >= kMostDoubts ? 0 : doubts});
 }
 
-void KnownNativeResult::keep_checked(bool is_won) {
-  MeasuredPlan plan = *plan_;
-  if (!is_won) plan.algorithm = kLibrary;
+void KnownNativeResult::keep_checked(const Schedule& schedule, bool is_won) {
+  MeasuredPlan plan = plan_.value_or(MeasuredPlan{});
+  plan.algorithm = is_won ? schedule.algorithm : kLibrary;
+  plan.tuning = schedule.tuning;
   plan.remarks = kChecked;
   plans_.remember(key_, plan);
 }

@@ -8,13 +8,15 @@
 // plans. Rank 0 sends it to the ranks of each further communicator, which then agree on it.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "runtime/trial/native_watch.h"
 #include "schedule/schedule.h"
 #include "select/plan_cache.h"
+#include "shm/segment_allocator.h"
 #include "transport/mpi/call.h"
 
 namespace weft {
@@ -37,16 +39,34 @@ struct NativeQuestion {
   bool operator==(const NativeQuestion&) const = default;
 };
 
-// The results on which the ranks of a communicator have agreed. They are used by its blocking calls
-// and by the initialisation of persistent collectives.
+// A result on which the ranks of a communicator have agreed.
+struct AgreedNativeResult {
+  NativeQuestion question;
+  bool is_won;                             // Weft has won
+  std::int64_t found_ns = 0, cost_ns = 0;  // when the last comparison ended, how long it took
+  // Notices that the result may no longer hold; nullptr if it holds for good.
+  std::unique_ptr<NativeWatch> watch{};
+
+  bool is_in_doubt() const { return watch && watch->is_in_doubt(); }
+};
+
+// The agreed results of a communicator. Only its blocking calls and initialisations use them. A
+// result stays where it is, since plans refer to its watch.
 class AgreedNativeResults {
  public:
-  // Returns whether Weft was faster than the MPI library; nullopt if the ranks have not compared.
-  std::optional<bool> find(const NativeQuestion& question) const;
-  void add(const NativeQuestion& question, bool is_won) { all_.emplace_back(question, is_won); }
+  // Returns the result; nullptr if the ranks have not compared.
+  AgreedNativeResult* find(const NativeQuestion& question) const;
+  AgreedNativeResult& add(const NativeQuestion& question, bool is_won);
+  // Lets the ranks watch a result. room: the communicator's memory, in which they agree. Without
+  // any left, on all ranks alike, the result holds for good.
+  void watch(Runtime& runtime, AgreedNativeResult& result, SegmentAllocator& room);
 
  private:
-  std::vector<std::pair<NativeQuestion, bool>> all_;
+  std::optional<SharedWords> memory_for_watch(SegmentAllocator& room);
+
+  std::vector<std::unique_ptr<AgreedNativeResult>> all_;
+  std::shared_ptr<std::byte> memory_;  // shared by the watches; nullptr until needed
+  std::int64_t watched_ = 0;           // number of results that are watched
 };
 
 // The result that rank 0 of a communicator knows before the ranks compare.
@@ -65,8 +85,8 @@ class KnownNativeResult {
   // Stores a measured result, also for later runs. These measure again until two clear results
   // agree, or until there are four results.
   void keep(const Schedule& schedule, bool is_won, std::int64_t library_ns, std::int64_t weft_ns);
-  // Stores the result of a check of an earlier comparison, for this run only.
-  void keep_checked(bool is_won);
+  // Stores the result of a brief check of an earlier comparison, for this run only.
+  void keep_checked(const Schedule& schedule, bool is_won);
 
   // Returns whether one time is at most half of the other.
   static bool is_clear(std::int64_t one_ns, std::int64_t other_ns);
