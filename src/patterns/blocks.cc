@@ -1,4 +1,4 @@
-// Computes the borders of nearly equal blocks.
+// Implements Blocks: computes where each of several nearly equal blocks of a range begins.
 #include "patterns/blocks.h"
 
 #include <algorithm>

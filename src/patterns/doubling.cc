@@ -1,4 +1,5 @@
-// Computes powers of two, and folds a number of ranks to one of them.
+// Computes powers of two, and the pairs by which an algorithm for a power of two of ranks handles
+// any number of ranks.
 #include "patterns/doubling.h"
 
 #include <bit>

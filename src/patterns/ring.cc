@@ -1,4 +1,5 @@
-// Finds the neighbours in a chain of ranks, which is a ring cut open.
+// Finds the neighbours of a rank in a chain, which is a ring of ranks cut open in front of its
+// first rank.
 #include "patterns/ring.h"
 
 namespace weft {

@@ -3,14 +3,15 @@
 
 namespace weft {
 
-// Returns the rank at `distance` around a ring of `size` ranks; the distance may be negative.
+// Returns the rank that is `distance` ranks after `rank` in a ring of `size` ranks; a negative
+// distance counts backwards.
 inline int ring_at(int rank, int distance, int size) {
   const int at = (rank + distance) % size;
   return at < 0 ? at + size : at;
 }
 
-// Return the previous and the next rank in the chain that begins at rank `first` of the ring; -1 if
-// there is none.
+// Return the previous and the next rank in the chain first, first + 1, …, size - 1, 0, …, first -
+// 1; -1 at the end of the chain.
 int chain_previous(int rank, int first, int size);
 int chain_next(int rank, int first, int size);
 

@@ -7,8 +7,8 @@
 namespace weft {
 namespace {
 
-// Returns how many consecutive numbers the complete subtree of this node has; the tree itself may
-// end earlier.
+// Returns how many consecutive node numbers the subtree of this node would have in a complete
+// binomial tree. In a tree of `size` nodes it may have fewer.
 int reach(int node, int size) {
   return node == 0 ? size : node & -node;
 }
