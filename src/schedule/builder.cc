@@ -1,5 +1,5 @@
-// Builds a schedule: appends steps, lays out the temporary buffer, and collects the properties that
-// executors need.
+// Implements Builder, which turns the steps of an algorithm into a schedule: it appends them, lays
+// out the temporary buffer, and collects the properties that executors need.
 #include "schedule/builder.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ std::int64_t align(std::int64_t bytes, std::int64_t alignment = kAlignment_bytes
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-// Returns a hash (FNV-1a) of facts about the call that all ranks share.
+// Returns a hash (FNV-1a) of those facts about the call that are equal on all ranks.
 std::uint32_t fingerprint(const Schedule& schedule) {
   const Shape& s = schedule.shape;
   const Tuning& tuning = schedule.tuning;
@@ -111,8 +111,8 @@ void Builder::recv(int peer, Location to, std::int64_t count, Unit unit) {
   message(StepKind::recv, peer, {to, count, unit});
 }
 
-// Adds a call of a collective between leaders (builder.h). Other ranks may wait for this rank's
-// call, so the schedule counts as one that sends later.
+// Adds a collective of the MPI library between the leaders of the nodes. Other nodes may wait for
+// this rank's call, so the schedule counts as one that sends after its first round.
 void Builder::leaders(Kind collective, int root, const Operand& gives, const Operand& gets) {
   ++posted_;
   ++schedule_.leader_calls;
@@ -141,8 +141,9 @@ void Builder::copy(Location from, Location to, std::int64_t count, Unit unit) {
   copy({from, count, unit}, {to, count, unit});
 }
 
-// Adds a signal (builder.h). If it follows a wait, other ranks wait for this rank's progress, so
-// the schedule counts as one that sends later.
+// Adds a step that raises this rank's counter in shared memory. If an earlier round waits, other
+// ranks may wait for this rank's progress, so the schedule counts as one that sends after its first
+// round.
 std::uint32_t Builder::signal() {
   use_slots();
   if (has_waited_) schedule_.sends_after_first_round = true;
@@ -199,7 +200,7 @@ Location Builder::result_of(int rank) const {
 
 void Builder::library(StepKind kind) {
   append({.kind = kind});
-  // This is assumed, since the library's own rounds are not known.
+  // The rounds inside the MPI library are not known, so a late send is assumed.
   schedule_.sends_after_first_round = true;
 }
 
@@ -246,8 +247,9 @@ void Builder::append(const Step& step) {
   schedule_.steps[schedule_.steps.size() - 2].fused = Fused::with_next;
 }
 
-// Returns whether `copy` copies the result of the last step, a reduction, to a place that does not
-// overlap its operands or coincides with them element by element.
+// Returns whether the step `copy` copies the result of the step before it, a reduction, and the two
+// can run in one pass. The copy's target must not overlap the reduction's operands, or must
+// coincide with them element by element.
 bool Builder::copies_result_of_last(const Step& copy) const {
   const std::size_t begin = schedule_.round_ends.empty() ? 0 : schedule_.round_ends.back();
   if (copy.kind != StepKind::copy || schedule_.steps.size() < begin + 2) return false;
@@ -258,7 +260,7 @@ bool Builder::copies_result_of_last(const Step& copy) const {
   const auto apart = [&](const Location& operand) {
     if (operand.rank != to.rank) return true;
     // If the call is in place, another rank's input is its result buffer, and both begin at the
-    // same address. Equal offsets are then equal elements, each of which is read before it is
+    // same address. Equal offsets then mean equal elements, each of which is read before it is
     // overwritten.
     return to.is_own() ? operand == to || operand.buffer != to.buffer : operand.offset == to.offset;
   };

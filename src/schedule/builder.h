@@ -1,6 +1,6 @@
-// Builder: receives the steps of an algorithm. Empty steps are dropped: with few elements some
-// blocks are empty, and since both ends of a message agree on its bytes, both drop it. Only
-// barriers send empty messages.
+// Builder: receives the steps of an algorithm and makes a schedule of them. It drops empty steps:
+// with few elements some blocks are empty, and since both ends of a message agree on its bytes,
+// both drop it. Only barriers send empty messages.
 #pragma once
 
 #include <cstdint>
@@ -17,88 +17,95 @@ class Builder {
  public:
   Builder(Shape shape, const char* algorithm, const Tuning& tuning = {});
 
-  // Reserves memory for the expected number of steps. Growing the memory step by step would take
-  // longer than building.
+  // Reserves memory for this many steps, since growing the list step by step would take longer than
+  // building the schedule.
   void expect_steps(std::size_t steps) { schedule_.steps.reserve(steps); }
 
-  // Restricts the schedule to one batch: `iterations` iterations after the first `done` ones. Steps
-  // before all iterations belong to the first batch, those after them to the last.
+  // Restricts the schedule to one batch: it gets only `iterations` iterations of the algorithm's
+  // loops, after the first `done` ones. Steps in front of all iterations belong to the first batch,
+  // and steps behind them to the last.
   void only_iterations(std::int32_t done, std::int32_t iterations);
-  // Returns whether a further batch must follow, because steps were left out at the end.
+  // Returns whether iterations behind this batch were left out, so that a further batch must
+  // follow.
   bool leaves_more() const { return leaves_more_; }
 
   const Shape& shape() const { return schedule_.shape; }
   const Tuning& tuning() const { return schedule_.tuning; }
 
-  // Returns the place of the whole input of a reduction: the receive buffer if in place, otherwise
-  // the send buffer. For other collectives use outgoing(), block by block.
+  // Returns where the whole input of a reduction lies: in the receive buffer if the call is in
+  // place, otherwise in the send buffer. For other collectives outgoing() returns the place of each
+  // block.
   Location input() const { return outgoing(shape(), 0).at; }
 
-  // Allocates `count` elements of `unit` in the temporary buffer, element-aligned.
+  // Allocates `count` elements of `unit` in the temporary buffer, aligned for these elements.
   Location temp(std::int64_t count, Unit unit);
   std::int64_t extent(Unit unit) const;
-  // Allocates bytes in the memory of the node. They lie at the same place on all ranks of the node
-  // if all request the same sizes.
+  // Allocates `bytes` in the shared memory of the node. The memory lies at the same offset on all
+  // ranks of the node if all of them make the same calls.
   Location node(std::int64_t bytes, std::int64_t alignment = kLineBytes);
-  // Declares the node memory at `at` as Buffer::half_a, and the memory `stride` bytes after it as
-  // Buffer::half_b. change: whether the two swap after this use.
+  // Declares two halves of the node's shared memory: Buffer::half_a begins at `at`, and
+  // Buffer::half_b lies `stride` bytes after it. If `change` is true, the two halves swap for the
+  // next operation that uses this memory.
   void halve(Location at, std::int64_t stride, bool change);
-  // Returns the payload (kSlotPayloadBytes) of the slot of the rank with this node rank.
+  // Returns where the slot of the rank with this node rank has its payload (kSlotPayloadBytes
+  // bytes).
   Location slot(int node_rank);
 
   void send(int peer, const Operand& from) { message(StepKind::send, peer, from); }
   void send(int peer, Location from, std::int64_t count, Unit unit = Unit::recv);
   void recv(int peer, const Operand& to) { message(StepKind::recv, peer, to); }
   void recv(int peer, Location to, std::int64_t count, Unit unit = Unit::recv);
-  // Calls a collective of the MPI library between the ranks with this node rank on all nodes. All
-  // of them must start their calls in the same order. root: the root of bcast and reduce, one of
-  // these ranks.
+  // Calls a collective of the MPI library between the ranks that have this rank's node rank, one
+  // per node. All of them must start such calls in the same order. root: the root of a bcast or
+  // reduce, which is one of these ranks.
   void leaders(Kind collective, int root, const Operand& gives, const Operand& gets);
-  // Computes inout = in op inout, element-wise, in Unit::recv. `in` holds the operand of the lower
-  // ranks.
+  // Computes inout = in op inout, element by element, with elements of Unit::recv. `in` holds the
+  // operand of the lower ranks.
   void reduce(Location in, Location inout, std::int64_t count) { reduce(in, inout, inout, count); }
-  // Computes into = lower op higher. `into` must equal `higher` or not overlap it. If the data are
-  // plain it may also equal `lower`; otherwise it must not overlap it.
+  // Computes into = lower op higher. `into` may be `higher` itself, and must not overlap it
+  // otherwise. If the data are plain (predefined and without gaps), `into` may also be `lower`
+  // itself; otherwise it must not overlap `lower`.
   void reduce(Location lower, Location higher, Location into, std::int64_t count);
   void copy(const Operand& from, const Operand& to);
   void copy(Location from, Location to, std::int64_t count, Unit unit = Unit::recv);
-  // Publishes what this rank has written to the node's memory. Returns the value of this rank's
-  // counter for which other ranks must wait.
+  // Adds a step that raises this rank's counter in shared memory, and so publishes what the rank
+  // has written there. Returns the value of the counter for which other ranks must wait.
   std::uint32_t signal();
-  // Waits until `peer` has signalled `value`; no step is added if this rank has waited for that
-  // already.
+  // Adds a step that waits until the counter of `peer` is at least `value`. Adds nothing if the
+  // schedule has waited for that value already.
   void wait(int peer, std::uint32_t value);
-  // Writes a number for others, and checks the number of another rank. A rank that finds another
-  // number than it expects leaves the call with an error, and so do those that wait for it.
+  // tell() adds a step that writes a number to a word of shared memory, and check() a step that
+  // compares the word of another rank with `number`. If they differ, the call fails on this rank
+  // and on those that wait for it.
   void tell(Location word, std::uint32_t number);
   void check(int peer, Location word, std::uint32_t number);
-  // Shows this rank's input and result to the other ranks as far as they use them, and finds
-  // theirs. All ranks must call it, even with `nothing`. If some rank cannot access a shown buffer,
-  // no rank continues.
+  // Says which of this rank's buffers the other ranks may use in place.
   enum class Shows : std::uint8_t { nothing, input, result, both };
-  // Publishes where this rank's buffers are, and finds those of the other ranks. All ranks must
-  // call it, even with Shows::nothing. If some rank cannot access a published buffer, no rank
-  // continues.
+  // Adds the steps that publish where this rank's buffers are and find those of the other ranks.
+  // All ranks must call it, even with Shows::nothing. If some rank cannot access a published
+  // buffer, no rank continues with the schedule.
   void meet(Shows shows);
-  // Return another rank's input or result, to be used in place. Must follow meet().
+  // Return where another rank's input or result lies, for steps that use it in place. meet() must
+  // precede them.
   Location input_of(int rank) const;
   Location result_of(int rank) const;
-  // Declares that no rank completes the collective before all have entered it; the verifier proves
-  // that.
+  // Declares that no rank completes the collective before all have entered it. The verifier proves
+  // this.
   void synchronizes() { schedule_.synchronizing = true; }
-  // Declares that each rank signals only once, before its first wait. All ranks must declare this
-  // alike.
+  // Declares that each rank raises its counter only once, and before it first waits. Either all
+  // ranks must declare this or none.
   void exchanges_once() { schedule_.exchanges_once = true; }
   void library(StepKind kind);
   void end_round();  // an empty round is not added
-  // The iterations of a loop with about one iteration per rank: for (const int iteration :
+  // Returns the iterations of a loop with about one iteration per rank: for (const int iteration :
   // b.iterations(1, size)). The steps of an iteration may depend only on its number, and the
-  // iteration must end its rounds. A schedule built in batches has only the iterations of its
-  // batch; the others cost nothing.
+  // iteration must end its rounds. A schedule that is built in batches runs only the iterations of
+  // its batch; the others cost nothing.
   class Iterations;
   Iterations iterations(int begin, int end);
-  // caller_begins() declares that the steps so far are carried out by calling threads,
-  // caller_continues() that the following steps are.
+  // caller_begins() declares that the rounds so far are carried out by the thread that starts the
+  // collective. caller_continues() declares that the following rounds are left to the thread that
+  // waits for it.
   void caller_begins();
   void caller_continues();
 
@@ -117,9 +124,10 @@ class Builder {
   Schedule schedule_;
   std::uint32_t posted_ = 0;
   std::uint32_t signals_ = 0;
-  std::vector<std::uint32_t> waited_for_;  // highest counter value that each rank was waited for
-  bool has_waited_ = false;                // true if an earlier round has sent, received or waited
-  std::int32_t iteration_ = 0;             // number of iterations so far, of all loops
+  // Highest counter value for which the schedule has waited, by rank.
+  std::vector<std::uint32_t> waited_for_;
+  bool has_waited_ = false;     // true if an earlier round has sent, received or waited
+  std::int32_t iteration_ = 0;  // number of iterations so far in all loops together
   std::int32_t batch_begin_ = 0, batch_end_ = INT32_MAX;
   bool leaves_more_ = false;
 };
@@ -152,7 +160,7 @@ class Builder::Iterations {
  private:
   Builder& builder_;
   int begin_, end_;
-  int left_out_;  // number of iterations after `end` that the batch leaves out
+  int left_out_;  // number of iterations that lie behind the batch
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Computes the payload of a collective call in bytes from its shape.
+// Computes from a call's arguments how many bytes of data the collective moves.
 #include "schedule/collective.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Implements a set of intervals. Adjacent intervals are merged, so that a contained interval always
-// lies in a single entry.
+// Implements IntervalSet. It merges adjacent intervals, so that an interval which the set contains
+// always lies inside a single entry.
 #include "schedule/interval_set.h"
 
 #include <algorithm>

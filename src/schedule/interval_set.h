@@ -17,7 +17,7 @@ class IntervalSet {
  public:
   void add(Interval added);
   void remove(Interval removed);
-  bool contains(Interval all) const;  // returns true for an empty interval
+  bool contains(Interval all) const;  // true for an empty interval
   bool intersects(Interval any) const;
 
  private:

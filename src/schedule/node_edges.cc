@@ -1,5 +1,5 @@
-// Edges are compared by hashes of their ends, their number among those between two ranks, and their
-// bytes.
+// Compares both ends of each message of a neighborhood collective by a hash of its two ranks, its
+// number among the messages between these, and its bytes.
 #include "schedule/node_edges.h"
 
 #include <initializer_list>
@@ -75,7 +75,7 @@ bool fits_memory(const NodeEdges& edges) {
 
 std::int64_t disagreement(const Shape& shape, const NodeEdges::OfRank& own) {
   std::int64_t sum = 0;
-  std::map<int, std::int64_t> sent, received;  // edges so far, by peer
+  std::map<int, std::int64_t> sent, received;  // number of messages so far, by peer
   for (const Edge& edge : own.out)
     if (edge.peer >= 0) sum += hash_of({shape.rank, edge.peer, sent[edge.peer]++, edge.bytes});
   for (const Edge& edge : own.in)

@@ -1,7 +1,7 @@
-// NodeEdges: the messages of a neighbourhood collective that begin or end on one node, as its ranks
-// have told each other. From these each rank knows how messages between two nodes are joined: all
-// edges between two nodes are known on one of them as outgoing edges, and on the other as incoming
-// ones.
+// NodeEdges: the messages (edges) of a neighborhood collective that begin or end on one node. The
+// ranks of the node have told them to each other, so each rank knows which messages between two
+// nodes can be joined to one. Both nodes know all edges between them: one as outgoing edges, the
+// other as incoming ones.
 #pragma once
 
 #include <cstdint>
@@ -13,40 +13,43 @@
 namespace weft {
 
 struct Edge {
-  int peer = -1;  // -1: none
+  int peer = -1;  // rank at the other end; -1 for MPI_PROC_NULL
   std::int64_t bytes = 0;
 
   bool operator==(const Edge&) const = default;
 };
 
 struct NodeEdges {
-  // The edges of one rank, in the order of its blocks.
+  // The outgoing and incoming messages of one rank, in the order of its blocks.
   struct OfRank {
     std::vector<Edge> out, in;
 
     std::int64_t bytes_out() const;
   };
-  std::vector<OfRank> ranks;  // of this node, by local rank
-  // The payload and the number of the edges of all ranks of the communicator; the same on all.
+  std::vector<OfRank> ranks;  // messages of each rank of this node, indexed by local rank
+  // Bytes and number of the messages of all ranks of the communicator; equal on all ranks.
   std::int64_t all_bytes = 0, all_edges = 0;
 };
 
-// Returns the payload of all ranks together as all know it, from their edges or by agreed_bytes().
+// Returns the bytes of data of all ranks together, from NodeEdges or else from agreed_bytes();
+// nothing if not all ranks know the sum.
 std::optional<std::int64_t> bytes_of_all(const Shape& shape);
 
-// Sets `edges` in the shapes of all ranks, as if these had told each other, if all edges fit.
+// Sets Shape::edges on all ranks, as if the ranks of each node had told their messages to each
+// other. Does nothing if the data of some node do not fit into its shared memory. It is for tests
+// and the simulator.
 void tell_edges(std::vector<Shape>& all_ranks);
 
-// Returns this rank's own edges.
+// Returns the messages that this rank sends and receives in a neighborhood collective.
 NodeEdges::OfRank edges_of(const Shape& shape);
 
-// Returns whether the data of these edges fit the node's memory. For a rank alone on its node there
-// is the same limit.
+// Returns whether the data of these messages fit into the node's shared memory. A rank that is
+// alone on its node has the same limit.
 bool fits_memory(const NodeEdges& edges);
 
-// Returns a sum over this rank's outgoing edges minus one over its incoming ones. Over all ranks of
-// the communicator these sums add up to 0 if both ends of each edge say the same about it;
-// otherwise they do so only by a chance of one in four billion.
+// Returns a checksum of this rank's messages: the sum of a hash over its outgoing ones, minus that
+// over its incoming ones. The checksums of all ranks add up to 0 if both ends of each message agree
+// on its bytes. Otherwise they add up to 0 with a probability of one in four billion.
 std::int64_t disagreement(const Shape& shape, const NodeEdges::OfRank& own);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Maps ranks to nodes. Tables are built first, and then replaced by a rule if that gives the same
-// result.
+// Implements Nodes: builds tables of each rank's node, then replaces them by a formula if it gives
+// the same result.
 #include "schedule/nodes.h"
 
 #include <algorithm>
@@ -42,17 +42,19 @@ Nodes::Nodes(const std::vector<int>& node_of_rank, const std::vector<int>& domai
   if (!try_rule(Dealt::in_blocks)) try_rule(Dealt::in_turn);
 }
 
-// Replaces the tables by a rule if that gives the same result. Returns whether it does.
+// Replaces the tables by the formula for ranks that are dealt to the nodes in this way (in blocks
+// or in turn), if it gives the same result. Returns whether it does.
 bool Nodes::try_rule(Dealt dealt) {
   if (size_ == 0) return false;
   Nodes by_rule = *this;
   by_rule.dealt_ = dealt;
   by_rule.per_node_ = ranks_on(0);
-  // The capacity is released, too; an assignment would keep it.
+  // Swapping with an empty vector releases the memory; an assignment would keep it.
   std::vector<Home>().swap(by_rule.homes_);
   std::vector<int>().swap(by_rule.ranks_);
   std::vector<int>().swap(by_rule.begins_);
-  // If all nodes have equally many ranks, the order of local ranks on the first node holds for all.
+  // If all nodes have equally many ranks, each must have its local ranks in the same order as the
+  // first node.
   const int here = ranks_on(0);
   bool in_order = true;
   std::vector<std::uint16_t> local_ranks(static_cast<std::size_t>(here)),

@@ -1,8 +1,8 @@
-// Nodes: says which ranks of a communicator share memory, if some but not all do. Domains: says the
-// same about the NUMA domains inside a node. All numbers are equal on all ranks, since hierarchical
-// algorithms must find the same leaders everywhere. Rules replace tables where possible, for
-// instance if ranks are placed in blocks or round-robin, as launchers do: a job of a thousand nodes
-// has more than a hundred thousand ranks, and each process would keep tables for each communicator.
+// Nodes: says which ranks of a communicator share memory. The same class, as Domains, says which
+// ranks of one node share a NUMA domain. All its numbers are equal on all ranks, since hierarchical
+// algorithms must find the same leaders everywhere. A formula replaces tables if ranks are placed
+// in blocks or round-robin, as launchers do: in a job with a thousand nodes, each process would
+// otherwise keep tables of more than a hundred thousand ranks for each communicator.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,15 @@ namespace weft {
 
 class Nodes {
  public:
-  // node_of_rank: any number per node, equal for ranks that share memory. domain_of_rank: ranks of
-  // one domain get adjacent local ranks on their node; empty if there are no domains.
+  // node_of_rank: for each rank the number of its node; any numbers will do. domain_of_rank: for
+  // each rank the number of its NUMA domain, such that the ranks of one domain get adjacent local
+  // ranks; empty if there are no domains.
   explicit Nodes(const std::vector<int>& node_of_rank, const std::vector<int>& domain_of_rank = {});
-  // Puts all ranks on one node.
+  // Returns an object for `ranks` ranks that all share one node.
   static Nodes one(int ranks) { return Nodes(std::vector<int>(static_cast<std::size_t>(ranks))); }
 
-  // The ranks of a node, ordered by local rank; valid as long as the Nodes object.
+  // The list of the ranks on one node, ordered by local rank. It is valid as long as its Nodes
+  // object.
   class Ranks {
    public:
     class Iterator {
@@ -68,8 +70,8 @@ class Nodes {
     if (dealt_ == Dealt::in_blocks) return rank / per_node_;
     return dealt_ == Dealt::in_turn ? rank % count_ : home(rank).node;
   }
-  // Returns the number of a rank among those of its node. Local ranks count from 0 in the order of
-  // ranks, domain by domain if domains were given.
+  // Returns the rank's number among the ranks of its node, counted from 0. Local ranks follow the
+  // order of ranks; with NUMA domains, those of the first domain come first.
   int local_rank(int rank) const {
     if (dealt_ == Dealt::anyhow) return home(rank).local_rank;
     const int number = dealt_ == Dealt::in_blocks ? rank % per_node_ : rank / count_;
@@ -79,12 +81,12 @@ class Nodes {
   Ranks ranks(int node) const { return {*this, node}; }
   int ranks_on(int node) const;
 
-  bool some_share() const { return size_ > count_; }  // returns whether some node has several ranks
-  bool all_alike() const;  // returns whether all nodes have equally many ranks
-  // Returns whether the ranks of each node are consecutive and ordered by local rank.
+  bool some_share() const { return size_ > count_; }  // whether some node has several ranks
+  bool all_alike() const;                             // whether all nodes have equally many ranks
+  // Returns whether the ranks of each node are consecutive and have ascending local ranks.
   bool are_in_order() const;
 
-  std::size_t bytes() const;  // returns the memory used by the object
+  std::size_t bytes() const;  // bytes of memory that the object uses
 
   bool operator==(const Nodes& other) const = default;
 
@@ -102,16 +104,17 @@ class Nodes {
   int size_ = 0, count_ = 0;
   Dealt dealt_ = Dealt::anyhow;
   int per_node_ = 1;  // ranks per node if they are placed in blocks; the last node may have fewer
-  // If a rule is used: the local ranks of a node's ranks in rank order, and the inverse; empty if
-  // both orders agree.
+  // Used only if a formula replaces the tables: local_ranks_ has the local rank of each rank of a
+  // node in rank order, and numbers_ is its inverse. Both are empty if local ranks follow the order
+  // of ranks.
   std::vector<std::uint16_t> local_ranks_, numbers_;
-  // If no rule is used: the node and local rank of each rank. ranks_ then lists all ranks node by
-  // node, and begins_ the index at which each node begins.
+  // Used only without a formula: homes_ has the node and local rank of each rank. ranks_ lists all
+  // ranks, node by node, and begins_ has the index in ranks_ at which each node begins.
   std::vector<Home> homes_;
   std::vector<int> ranks_, begins_;
 };
 
-// NUMA domains: groups of ranks whose cores have the same local memory.
+// Domains: says which ranks share a NUMA domain, that is, run on cores with the same local memory.
 using Domains = Nodes;
 
 }  // namespace weft

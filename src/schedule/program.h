@@ -1,7 +1,7 @@
-// Program: the steps of a schedule that needs only this process's and the node's memory, compiled
-// to instructions. Otherwise half of the processor's work in a short collective would be the
-// decoding of steps. Source: Jocksch, Piccinali, shared-memory persistent allreduce (compiled when
-// it is initialised).
+// Program: a schedule compiled to simple instructions. This is possible if the schedule needs only
+// the process's own memory and the shared memory of its node. Without it, half of the processor
+// time of a short collective would go into decoding steps. Source: Jocksch, Piccinali,
+// shared-memory persistent allreduce (compiled when it is initialised).
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,18 @@ namespace weft {
 enum class Buffer : std::uint8_t;
 struct Schedule;
 
-// A step of a program. It fits into a cache line.
+// Instruction: one step of a program. It fits into a cache line.
 struct Instruction {
   enum class Kind : std::uint8_t {
     signal,  // sets this rank's counter to `value`
     wait,    // waits until the counter of the rank with `node_rank` is at least `value`
     copy,    // copies `amount` bytes from first to second
-    // Computes into = first op second for `amount` elements; stores it to `also`, too, if has_also.
+    // Computes into = first op second for `amount` elements. Stores the result to `also`, too, if
+    // has_also is true.
     reduce,
     end,    // ends the program
-    tell,   // sets the word `first` of the node's memory to `value`
-    check,  // checks that this word is `value`; otherwise the call fails
+    tell,   // sets the word at `first` in the node's shared memory to `value`
+    check,  // checks that the word at `first` is `value`; otherwise the call fails
   };
 
   Kind kind;
@@ -30,9 +31,11 @@ struct Instruction {
   Buffer first{}, second{}, into{}, also{};
   std::uint32_t value = 0;
   std::int32_t node_rank = 0;
-  // Index of the first step that the instruction carries out; for `end`, the number of steps.
+  // Index of the first step of the schedule that this instruction carries out. An `end` has the
+  // number of all steps instead.
   std::uint32_t step = 0;
-  std::int64_t first_at = 0, second_at = 0, into_at = 0, also_at = 0;  // offsets in their buffers
+  // Byte offsets of the operands in the buffers `first`, `second`, `into` and `also`.
+  std::int64_t first_at = 0, second_at = 0, into_at = 0, also_at = 0;
   std::int64_t amount = 0;
 };
 static_assert(sizeof(Instruction) == 64);
@@ -40,7 +43,8 @@ static_assert(sizeof(Instruction) == 64);
 using Program = std::vector<Instruction>;
 
 // Compiles a schedule. The program is empty if the schedule needs messages, the MPI library's
-// datatypes or other ranks' buffers. A program with reductions can only be run with a kernel.
+// datatypes or other ranks' buffers. A program with reductions can only be run if Weft has a loop
+// of its own (a kernel) for their operator and datatype.
 Program compile(const Schedule& schedule);
 
 }  // namespace weft

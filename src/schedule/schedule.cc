@@ -1,4 +1,5 @@
-// Computes the layout of an operand, and the bytes that it accesses, from the shape alone.
+// Computes where the data of a collective lie in the user's buffers, and which bytes an operand
+// accesses, from the call's arguments alone.
 #include "schedule/schedule.h"
 
 #include <algorithm>
@@ -73,7 +74,8 @@ int blocks_in_recv(const Shape& shape) {
       return shape.size;
     case Kind::reduce_scatter:
     case Kind::reduce_scatter_block:
-      // If the call is in place, the receive buffer holds the input of all blocks.
+      // In place, the receive buffer holds the input of all blocks; otherwise only the rank's own
+      // block is input.
       return shape.in_place ? shape.size : 1;
     case Kind::reduce:
       return is_root ? 1 : 0;
@@ -84,7 +86,8 @@ int blocks_in_recv(const Shape& shape) {
   }
 }
 
-// Returns whether the block of a neighborhood collective has no peer, and so stays unchanged.
+// Returns whether the block has no peer (MPI_PROC_NULL in a neighborhood collective), so that it
+// stays unchanged.
 bool is_left_alone(const std::vector<int>& peers, int block) {
   return !peers.empty() && peers[static_cast<std::size_t>(block)] < 0;
 }

@@ -1,6 +1,7 @@
-// ScheduleCache: the schedules that a communicator used last, by shape and algorithm. It is bounded
-// in bytes, since a schedule has a step for each message: with many ranks, hundreds of bytes per
-// rank, on every communicator. There is a limit for each cache and one for all caches of a process.
+// ScheduleCache: the schedules that a communicator used last, by the call's arguments and
+// algorithm. Its memory is limited, since a schedule has a step for each message: with many ranks
+// that takes hundreds of bytes per rank, on every communicator. There is a limit for each cache,
+// and one for all caches of a process together.
 #pragma once
 
 #include <atomic>
@@ -12,7 +13,7 @@
 
 namespace weft {
 
-// Returns the bytes of memory that the schedule uses, including its shape.
+// Returns how many bytes of memory the schedule uses, including the arguments of its call.
 std::size_t bytes_of(const Schedule& schedule);
 
 class ScheduleCache {
@@ -26,11 +27,11 @@ class ScheduleCache {
   ScheduleCache(const ScheduleCache&) = delete;
   ScheduleCache& operator=(const ScheduleCache&) = delete;
 
-  // Returns the cached schedule, or the result of `build`, which replaces the least recently used
-  // ones. `algorithm` distinguishes different schedules for one shape. The schedule used last is
-  // kept whatever its length, since programs repeat their calls. Once all caches of the process
-  // together have reached their limit, however, each keeps only its last schedule, and none longer
-  // than kMost_bytes.
+  // Returns the cached schedule for the shape and `algorithm`, or else the result of build(), which
+  // it puts into the cache in place of the least recently used ones. The last schedule stays in the
+  // cache even if it is longer than the limit, since programs repeat their calls. Once all caches
+  // of the process together have reached their limit, each keeps only its last schedule, and none
+  // longer than kMost_bytes.
   template <class Build>
   std::shared_ptr<const Schedule> find_or(const Shape& shape, const void* algorithm, Build build) {
     if (auto found = find(shape, algorithm)) return found;
@@ -55,7 +56,7 @@ class ScheduleCache {
 
   void drop_last();
 
-  std::list<Entry> entries_;  // most recently used first
+  std::list<Entry> entries_;  // cached schedules, the most recently used first
   std::size_t bytes_ = 0;
   static inline std::atomic<std::size_t> all_bytes_{0};
 };

@@ -1,4 +1,4 @@
-// Prints a schedule. Ranges are half-open, in bytes from the buffer's origin.
+// Prints a schedule as text. Ranges are half-open, in bytes from the beginning of the buffer.
 #include <array>
 #include <cstdio>
 

@@ -1,5 +1,5 @@
-// Maps a user's buffer to its payload bytes (user_buffer.h): finds the run of elements that
-// contains an operand. Blocks to be sent may overlap, so several runs may contain it.
+// Implements UserBuffer, which finds the run of elements that contains an operand. Several runs may
+// contain it, since blocks to be sent may overlap.
 #include "schedule/user_buffer.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Checks the schedules of all ranks together: that they belong to one call, that messages match,
-// and their order.
+// Checks the schedules of all ranks together: that they belong to the same call, that their
+// messages match, and that their order permits no deadlock or race.
 #include "schedule/verify.h"
 
 #include <algorithm>
@@ -14,13 +14,14 @@
 namespace weft {
 namespace {
 
-// The payloads in bytes of the messages between two ranks, in order.
+// The messages from one rank to another, as the sender and as the receiver lists them: bytes of
+// each message, in order.
 struct Pair {
   std::vector<std::int64_t> sends;
   std::vector<std::int64_t> recvs;
 };
 
-using Pairs = std::map<std::pair<int, int>, Pair>;  // indexed by sender and receiver
+using Pairs = std::map<std::pair<int, int>, Pair>;  // indexed by (sender, receiver)
 
 Pairs messages(std::span<const Schedule> all) {
   Pairs pairs;
@@ -46,15 +47,17 @@ std::string mismatch(const Pair& pair) {
          " received";
 }
 
-// Returns a message about a difference between the ranks' collectives between leaders; empty if
-// there is none. Ranks of equal node rank must call the same ones in the same order.
+// Compares the collectives of the MPI library that leaders of different nodes call. Ranks of equal
+// node rank must call the same ones in the same order. Returns a message about the first
+// difference, or an empty string.
 std::string mismatch_of_leaders(std::span<const Schedule> all) {
   const auto calls = [&](int rank) {
     std::vector<std::array<std::int64_t, 3>> made;
     const Schedule& schedule = all[static_cast<std::size_t>(rank)];
     for (const Step& step : schedule.steps) {
       if (step.kind != StepKind::leaders) continue;
-      // In a bcast only the root has an input, and the others' outputs have the same size.
+      // Only the root of a bcast has an input, so the output is compared on the others; both have
+      // the same size.
       const Operand& data = step.first.count > 0 ? step.first : step.second;
       made.push_back({static_cast<std::int64_t>(step.collective), step.peer,
                       payload_bytes(schedule.shape, data)});
@@ -73,8 +76,8 @@ std::string mismatch_of_leaders(std::span<const Schedule> all) {
   return "";
 }
 
-// Returns whether two shapes describe nodes and domains alike. It compares by value, since in tests
-// each rank may have its own copy of the maps.
+// Returns whether two shapes say the same about nodes and NUMA domains. Values are compared and not
+// addresses, since in tests each rank may have its own copy of these objects.
 bool of_one_map(const Shape& one, const Shape& other) {
   const auto same = [](const auto& a, const auto& b) { return a == b || (a && b && *a == *b); };
   return one.on_one_node == other.on_one_node && one.has_leaders == other.has_leaders &&

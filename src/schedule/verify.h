@@ -1,5 +1,5 @@
-// Verifier: checks a schedule before it runs, since a wrong schedule hangs or corrupts data only
-// for some numbers of ranks, and rarely where the error is. Debug builds verify every schedule, and
+// Verifier: proves a schedule before it runs. A wrong schedule hangs or corrupts data only for some
+// numbers of ranks, and seldom at the step that is wrong. Debug builds verify every schedule, and
 // so does every test of an algorithm.
 #pragma once
 
@@ -11,35 +11,35 @@
 namespace weft {
 
 // Checks one rank's schedule by itself:
-//  - the rounds cover the steps, in order; peers are other ranks of the call;
-//  - operands lie inside the buffers (temp and node: in bytes, outside the slots' counters; send
-//    and receive: in whole elements of a block or of blocks without gaps, or in bytes of plain
-//    data); both sides of a copy or a reduction have the same payload;
-//  - it uses no more node memory than there is, and none if this rank is alone;
-//  - it waits only for ranks of its own node;
-//  - nothing writes to the send buffer, and no reduction over its own lower operand;
-//  - signals count from 1 on;
-//  - within a round, no step writes data that another posted step reads or writes, and no local
-//    step reads data that a receive writes (local steps run in order and may depend on each other);
-//  - data in temp, and in the receive buffer unless it held input, are read only after a step of
-//    the same or an earlier round has written them (a receive: of an earlier round);
-//  - every element of the receive buffer that this rank gets is written, exactly once unless it is
-//    a reduction, and nothing else is: neither gaps nor data that are already in place. Temp may be
-//    written any number of times.
-// A step that is the whole collective must be the only one, and is trusted.
+//   - the rounds contain all steps, in order; peers are other ranks of the call;
+//   - operands lie inside the buffers: in temporary and shared memory anywhere except in the
+//     counters of the slots, in the user's buffers at whole elements of one or several adjacent
+//     blocks (at any byte if the data are plain, that is, without gaps);
+//   - both sides of a copy or a reduction have equally many bytes of data;
+//   - it uses no more shared memory than there is, and none if this rank is alone;
+//   - it waits only for ranks of its own node, and its signals count from 1 on;
+//   - nothing writes to the send buffer, and no reduction writes over its own lower operand;
+//   - within a round, no step writes data that a posted step reads or writes, and no reduction or
+//     copy reads data that a receive writes (reductions and copies run in order and may depend on
+//     each other);
+//   - data in the temporary buffer, and in the receive buffer unless it held input, are read only
+//     after a step has written them; a receive has written at the end of its round;
+//   - every element of this rank's output is written, exactly once unless the call is a reduction;
+//     nothing else in the receive buffer is, neither gaps nor data that are already in place.
+// A step that calls the MPI library for the whole collective must be the only step, and is trusted.
 Result<bool> verify_local(const Schedule& schedule);
 
-// Checks all of the above for each rank, and the schedules together:
-//  - schedule i is that of rank i, and all are of the same collective, root and algorithm;
-//  - the ranks with one node rank call the same collectives, in order;
-//  - for each ordered pair of ranks the sends match the receives, in order, in payload bytes;
-//  - there is no deadlock, even if each send waits for its receive;
-//  - all ranks of a node use equally much of its memory, so that they take the same turns there;
-//  - accesses by different ranks to the node's memory, one of them a write, are ordered by signals,
-//    waits and messages, in every run;
-//  - likewise in the buffers that ranks show each other; no rank ends while others use its own, and
-//    all of its output is then complete; every rank finds all buffers;
-//  - schedules that claim to be synchronizing are.
+// Checks the schedule of each rank as verify_local() does, and all of them together:
+//   - schedule i is that of rank i, and all are of the same collective, root and algorithm;
+//   - the ranks with one node rank call the same collectives of the MPI library, in order;
+//   - for each sender and receiver the sends match the receives, in order, in bytes of data;
+//   - there is no deadlock, even if each send waits for its receive;
+//   - all ranks of a node use equally much shared memory, so that they use the same node buffers;
+//   - whenever two ranks access the same shared memory and one of them writes, signals, waits and
+//     messages order the two accesses in every run;
+//   - the same holds in user's buffers that other ranks use in place; no rank ends while others use
+//     its buffers, its output is complete by then, and every rank finds all buffers;
+//   - a schedule that claims to be synchronizing is.
 // The order in which operands are combined is not checked; the simulator's tests do that.
 Result<bool> verify(std::span<const Schedule> all_ranks);
 

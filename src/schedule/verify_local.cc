@@ -1,5 +1,5 @@
-// Checks one rank's schedule by itself, round by round. Regions are counted in bytes in the
-// temporary buffer, and in payload bytes (UserBuffer) in the user's buffers.
+// Checks one rank's schedule by itself, round by round. Places in the temporary buffer are counted
+// in bytes; places in the user's buffers are counted in bytes of data, without gaps (UserBuffer).
 #include <algorithm>
 #include <array>
 
@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-using Failure = std::string;  // message; empty if there is no failure
+using Failure = std::string;  // error message; empty if nothing is wrong
 
 bool moves_data_only(Kind kind) {
   return !reduces(kind) && kind != Kind::barrier;
@@ -95,8 +95,9 @@ class LocalVerifier {
     return inside ? "" : "an operand outside the temp buffer";
   }
 
-  // Returns what is wrong with an operand in another rank's buffer. The size of that buffer is
-  // known only from all schedules together, so it is not checked here.
+  // Returns what is wrong with an operand in another rank's buffer, as an error message or an empty
+  // string. The size of that buffer is known only from all schedules together, so verify() checks
+  // it.
   Failure check_peer(const Operand& operand) const {
     if (!agrees_) return "a buffer of another rank before all have agreed";
     if (!is_users(operand)) return "another rank's temp";
@@ -158,7 +159,8 @@ class LocalVerifier {
     const Operand result = result_of(step);
     if (Failure failure = check_bounds(result); !failure.empty()) return failure;
     if (result.at.buffer == Buffer::send) return "a write to the send buffer";
-    // The result may be the second operand, as in every copy.
+    // The result of a reduction may lie in its second operand, and the result of a copy always
+    // does.
     const bool to_second = result.at == step.second.at;
     const bool to_first = step.plain && result.at == step.first.at && !to_second;
     const bool apart = to_first || !overlap(step.first, result);
@@ -182,8 +184,8 @@ class LocalVerifier {
     return !a.empty() && !b.empty() && a.begin < b.end && b.begin < a.end;
   }
 
-  // Checks that no step writes data that a posted step uses, whatever the order of the steps in the
-  // round.
+  // Checks that no step of the round writes data that a posted step uses. Posted steps (sends,
+  // receives, calls of leaders) may read and write until the end of the round.
   Failure check_conflicts(std::uint32_t begin, std::uint32_t end) const {
     Sets sent, received;
     for (std::uint32_t i = begin; i < end; ++i) {
@@ -218,8 +220,8 @@ class LocalVerifier {
     return {step.first};
   }
 
-  // Checks that the data which a step reads have been written. Node memory and other ranks' buffers
-  // may hold data of other ranks; verify() checks these.
+  // Checks that the data which a step reads have been written before. It leaves out shared memory
+  // and other ranks' buffers, which may hold data of other ranks; verify() checks those.
   Failure read(const Operand& operand) const {
     if (operand.at.buffer == Buffer::send || is_in_node(operand.at.buffer)) return "";
     if (is_peers(operand)) return "";
@@ -269,8 +271,8 @@ class LocalVerifier {
 
   bool is_exscan_of_nothing() const { return shape_.kind == Kind::exscan && shape_.rank == 0; }
 
-  // Returns the range of the receive buffer in which the result must be. In an in-place
-  // reduce_scatter the buffer holds more than that.
+  // Returns the range of the receive buffer that must hold the result at the end. For an in-place
+  // reduce_scatter the buffer is larger than that.
   Interval output() const {
     if (is_exscan_of_nothing()) return {};
     return reduces(shape_.kind) && recv_.bytes() > 0 ? own_block() : whole();
@@ -291,7 +293,8 @@ class LocalVerifier {
     }
   }
 
-  // Returns the part of the result that is in place before the first step and needs no write.
+  // Returns the part of the result that is in place before the first step, so that no step need
+  // write it.
   Interval finished_beforehand() const {
     if (shape_.kind == Kind::bcast) return input_in_output();
     if (!shape_.in_place) return {};
@@ -309,7 +312,8 @@ class LocalVerifier {
   }
 
   Failure check_output() {
-    // Other ranks may write this rank's result, which verify() checks.
+    // Other ranks write the result if shows_result is true. verify() checks that, from all
+    // schedules together.
     if (schedule_.shows_result) return "";
     output_.add(finished_beforehand());
     const Interval all = output();
@@ -324,10 +328,10 @@ class LocalVerifier {
   std::uint32_t signals_ = 0;
   bool shows_ = false;
   bool agrees_ = false;
-  IntervalSet found_;   // ranks whose buffers a step has found
+  IntervalSet found_;   // ranks whose buffers a step `find` has found
   IntervalSet kept_;    // range of the receive buffer that no step may write
-  Sets written_;        // ranges of each buffer that a step has written, or that hold input
-  IntervalSet output_;  // range of the receive buffer that a step has written
+  Sets written_;        // ranges of each buffer that hold input or that a step has written
+  IntervalSet output_;  // range of the receive buffer that some step has written
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
-// Simulates all ranks on an abstract machine with one vector clock each, which shows what happens
-// before what in every run. A signal or a send publishes its rank's clock; a wait, or the end of a
-// receive's round, merges it. Two accesses that no clock orders are a race.
-// Lamport, CACM 21(7), 1978; Mattern, Virtual Time and Global States, 1989
+// Runs all ranks' schedules on an abstract machine with a vector clock for each rank, to find which
+// events are ordered in every run. A signal or a send publishes its rank's clock. A wait, and the
+// end of a round with a receive, merges the published clock into its own rank's. Two accesses that
+// the clocks do not order are a race. Lamport, CACM 21(7), 1978; Mattern, Virtual Time and Global
+// States, 1989
 #include "schedule/verify_order.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace weft {
 namespace {
 
-// The logical time of a rank: for each rank, the number of its steps that have happened before.
+// A rank's vector clock: entry i is the number of steps of rank i that are known to have happened.
 using Clock = std::vector<std::uint32_t>;
 
 void take_over(Clock& own, const Clock& other) {
@@ -28,10 +29,10 @@ struct Event {
   }
 };
 
-// Memory used by several ranks, with the last write to each range and the reads since then.
+// Memory that several ranks use. For each range it records the last write and the reads since then.
 class SharedMemory {
  public:
-  // Adds a range that exists from `event` on. filled: whether it already holds data.
+  // Adds a range that exists from `event` on. filled: whether the range already holds data then.
   void place(Range range, const Event& event, bool filled) {
     cells_[range.begin] = {range.end, event, {}, filled};
   }
@@ -48,8 +49,8 @@ class SharedMemory {
     return known_to >= range.end;
   }
 
-  // Records a read. Returns false if part of the range was never written, or if the write to it is
-  // not ordered before this read; otherwise true.
+  // Records a read at time `clock`. Returns false if part of the range was never written, or if the
+  // clock does not show that it was written before.
   bool read(Range range, const Event& event, const Clock& clock) {
     std::int64_t known_to = range.begin;
     for (auto it = cut(range); it != cells_.end() && it->first < range.end; ++it) {
@@ -62,7 +63,8 @@ class SharedMemory {
     return known_to >= range.end;
   }
 
-  // Records a write. Returns false if some earlier access is not ordered before it; otherwise true.
+  // Records a write at time `clock`. Returns false if the clock does not show that all earlier
+  // accesses have happened before.
   bool write(Range range, const Event& event, const Clock& clock) {
     auto it = cut(range);
     while (it != cells_.end() && it->first < range.end) {
@@ -76,7 +78,7 @@ class SharedMemory {
     return true;
   }
 
-  // Returns whether all accesses are ordered before `clock`, and all ranges hold data.
+  // Returns whether all accesses have happened before `clock`, and all ranges hold data.
   bool is_settled(const Clock& clock) const {
     const auto before = [&](const Event& event) { return event.happened_before(clock); };
     return std::all_of(cells_.begin(), cells_.end(), [&](const auto& entry) {
@@ -104,8 +106,8 @@ class SharedMemory {
     it->second.end = at;
     cells_[at] = std::move(behind);
   }
-  // Splits the cells that contain the range's ends, so that cells begin and end there. Returns the
-  // first cell in the range, or after it.
+  // Splits cells at the ends of the range, so that no cell reaches across these. Returns the first
+  // cell inside the range or behind it.
   Cells::iterator cut(Range range) {
     cut(range.begin);
     cut(range.end);
@@ -115,21 +117,22 @@ class SharedMemory {
   Cells cells_;
 };
 
-// The messages from one rank to another.
+// The messages from one rank to another: the sender's clock for each send, and the number of
+// receives.
 struct Channel {
   std::vector<Clock> sent;
-  std::size_t awaited = 0;  // number of receives posted
+  std::size_t awaited = 0;  // number of receives posted so far
 };
 
-// The ranks that have called a collective between leaders, with their clocks.
-using Callers = std::map<int, Clock>;  // indexed by rank
+// The clocks of the leaders that have called one collective of the MPI library, indexed by rank.
+using Callers = std::map<int, Clock>;
 
 class Machine {
  public:
   explicit Machine(std::span<const Schedule> all) : all_(all), ranks_(all.size()) {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       ranks_[rank].clock.resize(all.size());
-      // The clock begins with the rank's first event.
+      // The clock counts the beginning of the schedule as the rank's first event.
       ranks_[rank].clock[rank] = 1;
       place_buffers(static_cast<int>(rank));
     }
@@ -146,7 +149,8 @@ class Machine {
   }
 
  private:
-  // Identifies a collective between leaders by their node rank and its sequence number.
+  // Identifies a collective of the MPI library between leaders: their node rank, and the number of
+  // such collectives that they have called before.
   using CollectiveId = std::pair<int, std::uint32_t>;
 
   struct RankState {
@@ -154,19 +158,21 @@ class Machine {
     std::uint32_t next = 0;
     std::uint32_t round = 0;
     std::vector<Clock> signals;
-    // Messages of this round: the peer, and the number of earlier messages to or from it.
+    // The sends and receives that are posted in this round: the peer, and the number of earlier
+    // messages to or from it.
     std::vector<std::pair<int, std::size_t>> sends, recvs;
     std::uint32_t collectives = 0;
-    // Collectives between leaders of this round.
+    // The collectives of the MPI library between leaders that this round has called.
     std::vector<std::pair<CollectiveId, const Step*>> called;
-    SharedMemory send, recv;  // user's buffers that other ranks use in place
+    SharedMemory send, recv;  // the user's buffers, if other ranks use them in place
   };
 
   int size() const { return static_cast<int>(all_.size()); }
   const Schedule& schedule(int rank) const { return all_[static_cast<std::size_t>(rank)]; }
   RankState& state(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
 
-  // Registers the user's buffers; input exists from the beginning.
+  // Registers the user's buffers as shared memory; those that hold input are filled from the
+  // beginning.
   void place_buffers(int rank) {
     const Schedule& of_rank = schedule(rank);
     const Shape& shape = of_rank.shape;
@@ -186,8 +192,8 @@ class Machine {
       state(rank).recv.fill(touched_bytes(shape, run));
   }
 
-  // Carries out one step, or the end of a round. Returns true if that was possible; false if this
-  // rank cannot continue now.
+  // Carries out the rank's next step, or the end of its round. Returns false if the rank must first
+  // wait for others.
   bool advance(int rank) {
     RankState& own = state(rank);
     const Schedule& of_rank = schedule(rank);
@@ -223,7 +229,8 @@ class Machine {
                  std::to_string(step.peer) + " tells";
   }
 
-  // Returns the place of a rank's shown buffers, which follow the schedule's node memory.
+  // Returns where a rank publishes the places of its buffers: in memory behind what the schedule
+  // itself uses.
   Operand shown_by(int rank) const {
     const std::int64_t at = schedule(rank).node_bytes + rank * kSlotBytes;
     return {{Buffer::node, at}, sizeof(PublishedBuffers), Unit::byte};
@@ -255,12 +262,13 @@ class Machine {
     own.called.emplace_back(id, &step);
   }
 
-  // Returns whether a collective of the library may complete on a rank. The library may keep any
-  // rank until all have called it.
+  // Returns whether a collective of the library may have completed on a rank. The library may keep
+  // any rank waiting until all have called, so all must have.
   bool is_over(const CollectiveId& id, int rank) {
     return callers_[id].size() == static_cast<std::size_t>(schedule(rank).shape.nodes->count());
   }
-  // Merges into `clock` the clocks of the ranks whose data reach this rank in a collective.
+  // Merges into `clock` the clocks of those ranks whose data must have reached this rank when the
+  // collective is over.
   void take_over_callers(Clock& clock, const CollectiveId& id, const Step& step, int rank) {
     for (const auto& [caller, called] : callers_[id]) {
       const bool from_root = step.collective != Kind::bcast || caller == step.peer;
@@ -269,8 +277,8 @@ class Machine {
     }
   }
 
-  // Ends a round if its messages can complete, and returns whether they can. Until then the
-  // messages may read the data that are sent and write the data that are received.
+  // Ends a round if all its messages can complete; returns whether they can. The data of a message
+  // may be read or written at any time until then.
   bool end_round(int rank) {
     RankState& own = state(rank);
     for (const auto& [peer, number] : own.sends)
@@ -313,15 +321,15 @@ class Machine {
     access(operand, event, &SharedMemory::write, "writes what another may be using");
   }
 
-  // Returns a location as its owner describes it: another rank's input as a place in that rank's
-  // own buffers, and half buffers as node memory.
+  // Returns a location as its owner writes it: another rank's input becomes a place in the owner's
+  // buffer, and half_a and half_b become places in the node's shared memory.
   Location as_owner_says(const Location& at, int rank) const {
     if (at.is_own() || at.buffer != Buffer::send) return in_node(schedule(rank), at);
     return outgoing(schedule(at.rank).shape, 0).at + at.offset;
   }
 
-  // Returns the recorded memory that contains a location of `rank`; nullptr if no other rank can
-  // access it.
+  // Returns the memory of `rank` that contains this location; nullptr if no other rank can access
+  // it.
   SharedMemory* memory_of(const Location& at, int rank) {
     if (at.buffer == Buffer::node) return &memories_[node_of(schedule(rank).shape)];
     const Schedule& owners = schedule(rank);
@@ -371,10 +379,11 @@ class Machine {
 
   std::span<const Schedule> all_;
   std::vector<RankState> ranks_;
-  std::map<std::pair<int, int>, Channel> channels_;  // indexed by sender and receiver
+  std::map<std::pair<int, int>, Channel> channels_;  // indexed by (sender, receiver)
   std::map<CollectiveId, Callers> callers_;
-  std::map<int, SharedMemory> memories_;                        // indexed by node
-  std::map<std::pair<int, std::int64_t>, std::uint32_t> told_;  // indexed by node and offset
+  std::map<int, SharedMemory> memories_;  // shared memory of each node
+  // Last word that was told at (node, offset).
+  std::map<std::pair<int, std::int64_t>, std::uint32_t> told_;
   std::string failure_;
 };
 

@@ -1,4 +1,4 @@
-// Checks for the verifier that the order of all ranks' steps is safe: no deadlock and no race.
+// Checks that all ranks' schedules together can neither deadlock nor race.
 #pragma once
 
 #include <span>
@@ -8,9 +8,9 @@
 
 namespace weft {
 
-// Returns a message if some rank waits forever, or if two accesses to node memory or to buffers
-// that ranks use in place can race, at least one of them a write; empty if neither is so. Messages
-// of the schedules must match.
+// Returns an error message if some rank waits forever, or if two ranks may access the same shared
+// memory or user's buffer at the same time and one of them writes; otherwise an empty string. The
+// messages of the schedules must match.
 std::string find_disorder(std::span<const Schedule> all_ranks);
 
 }  // namespace weft
