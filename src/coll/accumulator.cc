@@ -1,4 +1,5 @@
-// Decides in which of two buffers the accumulated value and the next received part lie.
+// Implements Accumulator: decides in which of two buffers the partial result of a reduction and the
+// next received operand lie.
 #include "coll/accumulator.h"
 
 #include <algorithm>

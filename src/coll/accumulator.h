@@ -1,8 +1,8 @@
-// Accumulator: this rank's partial result of a reduction. It covers a run of consecutive ranks and
-// absorbs the neighbouring runs one after the other. A reduce step overwrites its higher-ranked
-// operand, so the partial result moves between two buffers. Its moves are known beforehand, so it
-// starts in the buffer from which it ends at the target. The one copy that may be needed for this
-// overlaps with the first message.
+// Accumulator: this rank's partial result of a reduction. It covers a run of consecutive ranks, and
+// takes in the partial results of neighbouring runs one after the other. A reduce step overwrites
+// the operand of the higher ranks, so the partial result moves between two buffers. Its moves are
+// known beforehand, so it starts in that buffer from which it ends at its target. This may need one
+// copy at the beginning, which overlaps with the first message.
 #pragma once
 
 #include <vector>
@@ -15,15 +15,15 @@ enum class Side : std::uint8_t { lower, higher };
 
 class Accumulator {
  public:
-  // The value starts as the builder's input. `parts` says for each part whether it comes from lower
-  // or higher ranks. After the last part, finish() leaves the value at `target`, which must be
-  // writable.
+  // The partial result starts as this rank's input. `parts` says for each operand to be received
+  // whether it comes from lower or from higher ranks. finish() must follow the last one; the result
+  // is then at `target`, which must be writable.
   Accumulator(Builder& builder, Location target, std::vector<Side> parts);
 
   Location value() const { return value_; }
-  // Posts the receive of the next part. The present value() may be sent in the same round.
+  // Posts the receive of the next operand. value() may be sent in the same round.
   void receive(int peer);
-  // Ends the round and reduces the received part into the value.
+  // Ends the round, and reduces the received operand into the partial result.
   void absorb();
   void finish();
 

@@ -1,6 +1,6 @@
-// Implements the allreduce between leaders (across_nodes.h). In recursive doubling the value
-// alternates between two buffers, since a reduction must not overwrite its lower operand. It starts
-// in the buffer from which it ends at the result.
+// Implements the allreduce between the leaders of the nodes (across_nodes.h). In recursive doubling
+// the partial sum alternates between two buffers, since a reduction must not overwrite its lower
+// operand. It starts in that buffer from which it ends at the result.
 #include "coll/across_nodes.h"
 
 #include <utility>
@@ -10,8 +10,8 @@
 namespace weft {
 namespace {
 
-// The least bytes of a piece for recursive halving, which sends twice as many messages as doubling.
-// Latency dominates the time of shorter pieces.
+// The least bytes that a leader reduces by itself in recursive halving. Halving sends twice as many
+// messages as recursive doubling, and latency dominates the time of shorter ones.
 constexpr std::int64_t kLeastPiece_bytes = 2 * 1024;
 
 bool pays_to_halve(const Shape& s, const Fold& fold, std::int64_t most) {
@@ -62,8 +62,8 @@ void AcrossNodes::reduce(std::int64_t chunk, Location result, std::int64_t count
   b_.send(leader(folded), result, count);
 }
 
-// Sends this node's operand to the other node of a folded pair, which acts for both, and receives
-// the result.
+// Sends this node's operand to the other node of its pair, which takes part in the reduction for
+// both, and receives the result. It is for numbers of nodes that are not a power of two.
 void AcrossNodes::leave_to_the_other(std::int64_t chunk, Location result, std::int64_t count,
                                      const std::function<void()>& meanwhile) {
   const int other = leader(fold_.partner(node_));
@@ -93,8 +93,8 @@ void AcrossNodes::by_doubling(std::int64_t chunk, Location result, std::int64_t 
   }
 }
 
-// Reduces by recursive halving, then doubling. The vector is divided into pieces; this leader works
-// on pieces [first, last) or, once halving has ended, holds their sum.
+// Reduces by recursive halving, then recursive doubling. The vector is divided into pieces. The
+// leader works on pieces first, …, last - 1, of which it has the sums once halving has ended.
 void AcrossNodes::by_halving(std::int64_t chunk, Location result, std::int64_t count,
                              const std::function<void()>& meanwhile) {
   const Blocks pieces{count, fold_.power()};

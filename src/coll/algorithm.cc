@@ -1,4 +1,4 @@
-// Looks up algorithms, and derives properties from their entries in the table.
+// Looks up algorithms by name, and derives from their table entries whether they can serve a call.
 #include "coll/algorithm.h"
 
 #include <array>
@@ -10,8 +10,8 @@
 namespace weft {
 namespace {
 
-// The approximate number of steps per chunk of long data in node memory: most algorithms copy or
-// reduce, signal and wait twice.
+// The approximate number of steps for one chunk of data in shared memory: most algorithms copy or
+// reduce it, and signal and wait twice.
 constexpr std::int64_t kStepsPerChunk = 5;
 
 }  // namespace
@@ -68,8 +68,9 @@ bool in_memory_of_a_node(const Shape& shape) {
   return shape.on_one_node && (!reduces(shape.kind) || shape.recv.plain);
 }
 
-// Returns whether the reduction keeps the order of ranks. Hierarchical algorithms add the sums of
-// nodes or domains in the order of their lowest ranks.
+// Returns whether a hierarchical algorithm, which adds the sums of nodes or domains in the order of
+// their lowest ranks, reduces in the order of ranks. A commutative operator does not need that
+// order.
 bool keeps_order(const Shape& shape, const Nodes& nodes) {
   return shape.commutative || nodes.are_in_order();
 }
@@ -114,14 +115,15 @@ bool applies(const Algorithm& algorithm, const Shape& shape) {
 
 namespace {
 
-// The number of iterations in the first batch of a schedule. No later iteration posts more messages
-// per round, so a transport with space for the messages of the first batch has space for all.
+// The number of sends and receives in one round for which any batch of a schedule has space. No
+// batch of any algorithm posts more, so a transport that has space for the first batch has space
+// for all.
 constexpr std::uint32_t kMostPosted = 4;
 
 Schedule build_next(Schedule batch);
 
-// Builds a schedule of at most `iterations` iterations, after the first `done` ones. steps: the
-// expected number of steps.
+// Builds one batch of a schedule: at most `iterations` iterations of its loops, after the first
+// `done` ones. steps: the expected number of steps.
 Schedule build_batch(const Algorithm& algorithm, Shape shape, std::int32_t done,
                      std::int32_t iterations, const Tuning& tuning, std::size_t steps) {
   Builder builder(std::move(shape), algorithm.name, tuning);
@@ -135,10 +137,10 @@ Schedule build_batch(const Algorithm& algorithm, Shape shape, std::int32_t done,
   batch.next_batch = build_next;
   batch.iterations = iterations;
   batch.iterations_done = done + iterations;
-  // The batch is not compiled, since a rank may have no message in its first iterations while
-  // others have.
+  // A batch is not compiled to a Program. A rank may have no message in its first iterations, so
+  // that only some ranks would compile theirs.
   batch.program = {};
-  // Both are assumed, since later iterations may send and receive.
+  // The following batches may send and receive after the first round, so both properties are set.
   batch.sends_after_first_round = batch.receives_after_first_round = true;
   return batch;
 }

@@ -1,6 +1,7 @@
-// AlgorithmName: an algorithm's name, with the algorithm of that name for each collective that has
-// one. Rules choose among the constants below. The compiler rejects a name that is missing in
-// algorithms.def. Names in options and files are looked up at run time (find_algorithm).
+// AlgorithmName: the name of an algorithm, with the algorithm that has this name for each
+// collective. Rules choose among the constants below; the compiler rejects a constant whose name is
+// missing in algorithms.def. Names in options and files are looked up at run time instead
+// (find_algorithm).
 #pragma once
 
 #include <array>
@@ -21,10 +22,11 @@ class AlgorithmName {
     }
     if (!is_known) throw "algorithms.def has no line of this name";
   }
-  AlgorithmName(const AlgorithmName&) = delete;  // names are compared by address
+  // Copies are forbidden, since names are compared by address.
+  AlgorithmName(const AlgorithmName&) = delete;
   AlgorithmName& operator=(const AlgorithmName&) = delete;
 
-  // Returns the algorithm of this name for the collective; nullptr if there is none.
+  // Returns the algorithm that has this name for the collective; nullptr if there is none.
   constexpr const Algorithm* of(Kind kind) const {
     return by_kind_[static_cast<std::size_t>(kind)];
   }
@@ -52,7 +54,7 @@ inline constexpr AlgorithmName kDomainRing("domain-ring");
 inline constexpr AlgorithmName kDomainTree("domain-tree");
 inline constexpr AlgorithmName kHierarchical("hierarchical");
 inline constexpr AlgorithmName kHierarchicalInOrder("hierarchical-in-order");
-// The algorithms of this name call the MPI library's own collective between nodes.
+// Algorithms with this name call the MPI library's own collective between the nodes.
 inline constexpr AlgorithmName kHierarchicalLibrary("hierarchical-library");
 // In the algorithms of this name the first rank of each node sends for all ranks of its node.
 inline constexpr AlgorithmName kHierarchicalOneLeader("hierarchical-one-leader");
@@ -74,7 +76,8 @@ inline constexpr AlgorithmName kScatterAllgather("scatter-allgather");
 
 }  // namespace algorithm_names
 
-// Returns whether the algorithm reduces in the order of ranks for reproducible results.
+// Returns whether the algorithm reduces in the order of ranks, so that its results do not depend on
+// the placement of ranks.
 constexpr bool is_in_order(const Algorithm& algorithm) {
   using namespace algorithm_names;
   return kInOrder.names(algorithm) || kNodeInOrder.names(algorithm) ||

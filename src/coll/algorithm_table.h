@@ -1,4 +1,5 @@
-// The table of algorithms, one entry per line of algorithms.def, available at compile time.
+// The table of all algorithms, available at compile time: one entry for each line of
+// algorithms.def.
 #pragma once
 
 #include "coll/algorithm.h"

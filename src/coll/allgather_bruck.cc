@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-// Returns the offset of each packed block i, which belongs to rank + i; the last entry is the total
-// size.
+// Returns where each packed block begins, in bytes. Block i belongs to rank + i; the last entry is
+// the total size.
 std::vector<std::int64_t> packed_begins(const Shape& s) {
   std::vector<std::int64_t> begins{0};
   for (int i = 0; i < s.size; ++i)
@@ -32,7 +32,8 @@ void allgather_bruck(Builder& b) {
   b.end_round();
   for (int have = 1; have < s.size; have *= 2) {
     const int more = std::min(have, s.size - have);
-    // The receiver, at distance -have, gets the first blocks held here, which follow its own.
+    // The receiver is the rank `have` below this one. It gets this rank's first blocks, which
+    // follow the blocks that it holds already.
     b.recv(ring_at(s.rank, have, s.size), gathered + begin[have], begin[have + more] - begin[have],
            Unit::byte);
     b.send(ring_at(s.rank, -have, s.size), gathered, begin[more], Unit::byte);

@@ -43,8 +43,8 @@ class Allgather {
   }
 
  private:
-  // Returns the node whose blocks arrive in a wave. In wave 0 this node's own blocks are put into
-  // its memory.
+  // Returns the node whose blocks arrive in this wave. In wave 0 the node's own blocks are put into
+  // shared memory.
   int origin(int wave) const { return ring_at(node_of(s_), -wave, nodes_.count()); }
   bool carries() const { return each_carries_ || s_.rank == here_[0]; }
   bool each_shows(int wave) const { return each_carries_ || wave == 0; }
@@ -56,8 +56,8 @@ class Allgather {
     return most;
   }
 
-  // Return the number of pieces of a block of this many bytes, and of all blocks together. Blocks
-  // that several ranks copy into shared memory at the same time advance together, piece by piece.
+  // Returns the number of pieces of a block of this many bytes. Blocks that several ranks copy into
+  // shared memory at the same time advance together, piece by piece.
   std::int64_t pieces(std::int64_t bytes) const { return (bytes + piece_ - 1) / piece_; }
   std::int64_t pieces() const {
     std::int64_t all = 0;
@@ -72,8 +72,8 @@ class Allgather {
     return all;
   }
 
-  // Returns the blocks of a node that this rank sends, with contiguous ones merged. Irregular
-  // blocks are not merged, since they may lie apart on the receiver.
+  // Returns the blocks of a node that this rank sends on, with contiguous ones merged. Blocks of an
+  // allgatherv are not merged, since they may lie apart on the receiver.
   std::vector<Operand> carried(int node) const {
     if (each_carries_) return {incoming(s_, carrier(node))};
     std::vector<int> ranks = nodes_.ranks(node).listed();
@@ -111,7 +111,7 @@ class Allgather {
       all.push_back({here_[ring_node_rank(i)], ranks[ring_node_rank(i)]});
     show(all);
   }
-  // Returns the i-th node rank around a ring, starting at this rank's own.
+  // Returns the i-th node rank in the order in which this rank copies, which begins with its own.
   std::size_t ring_node_rank(std::size_t i) const {
     return (static_cast<std::size_t>(node_rank_of(s_, s_.rank)) + i) % here_.size();
   }
@@ -154,11 +154,11 @@ class Allgather {
   const Nodes::Ranks here_;
   const bool each_carries_;
   const std::int64_t piece_;
-  NodeChunks chunk_;  // chunks of one piece of a block
+  NodeChunks chunk_;  // the chunks of shared memory; each holds one piece of a block
 };
 
-// Returns whether no block is empty. An empty block sends no message, so other ranks would not
-// learn that its owner has entered the collective.
+// Returns whether all blocks have data. An empty block sends no message, so other ranks would not
+// learn from it that its owner has entered the collective.
 bool has_no_empty_block(const Shape& s) {
   for (int rank = 0; rank < s.size; ++rank)
     if (payload_bytes(s, incoming(s, rank)) == 0) return false;

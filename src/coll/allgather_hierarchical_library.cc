@@ -1,7 +1,7 @@
 // Hierarchical allgather that uses the MPI library between nodes. Each rank calls the library's
-// allgather with the ranks of the same node rank, piece by piece, and receives into its node's
-// shared memory, where all ranks of the node read the pieces.
-// Kandalla et al., IPDPS 2009 workshops (multi-leader allgather)
+// allgather with the ranks that have its node rank on other nodes, piece by piece. The pieces are
+// received into the shared memory of the node, from which all of its ranks copy them. Kandalla et
+// al., IPDPS 2009 workshops (multi-leader allgather)
 #include <vector>
 
 #include "coll/build_functions.h"
@@ -15,8 +15,7 @@ namespace {
 
 class Allgather {
  public:
-  // Begins the schedule. Each rank puts one piece of a block of each node into shared memory at a
-  // time.
+  // Reserves the shared memory. At a time it holds one piece of each block that this rank receives.
   explicit Allgather(Builder& b)
       : b_(b),
         s_(b.shape()),
@@ -53,8 +52,8 @@ class Allgather {
     b_.leaders(Kind::allgather, 0, piece, of_all);
   }
 
-  // Copies pieces out of shared memory: first those that this rank received, then those of the
-  // following node ranks.
+  // Copies pieces from shared memory to the receive buffer: first those that this rank received,
+  // then those of the following node ranks.
   void copy_out() {
     const auto ranks = static_cast<int>(here_.size());
     for (int i = 0; i < ranks; ++i) {
@@ -76,8 +75,9 @@ class Allgather {
   const Nodes& nodes_;
   const Nodes::Ranks here_;
   PackedBlock own_;
-  std::vector<PackedBlock> blocks_;  // block of each rank
-  NodeChunks calling_, showing_;     // chunks of one block, in bytes
+  std::vector<PackedBlock> blocks_;  // block of each rank in the receive buffer
+  // Shared memory, in chunks: to call the library with, and to show the pieces to the node.
+  NodeChunks calling_, showing_;
 };
 
 }  // namespace

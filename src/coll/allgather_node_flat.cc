@@ -1,10 +1,10 @@
 // Allgather(v) in the node's shared memory: every rank copies its block in, chunk by chunk, and
 // copies the others out. With p ranks and blocks of n bytes, each rank copies (p + 1) n bytes, in
-// place p n. Blocks of a few bytes travel in the ranks' slots. With NUMA domains, each rank fetches
-// a share of the other domains' blocks for its own domain, so each block crosses each domain border
-// once, the minimum.
-// Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008; Li, Hoefler, Snir,
-// NUMA-aware shared-memory collective communication for MPI, HPDC 2013
+// place p n. Blocks of a few bytes travel in the ranks' slots, one cache line each. With NUMA
+// domains, each rank copies a share of the other domains' blocks into its own domain's memory, so
+// each block crosses each domain border once, the minimum. Graham, Shipman, MPI support for
+// multi-core architectures, EuroPVM/MPI 2008; Li, Hoefler, Snir, NUMA-aware shared-memory
+// collective communication for MPI, HPDC 2013
 #include <algorithm>
 #include <vector>
 
@@ -58,7 +58,9 @@ class Allgather {
   }
 
  private:
-  static constexpr int kWritten = 1, kFetched = 2;  // first and second signal of a rank per chunk
+  // A rank signals twice per chunk: when it has written its block, and when it has fetched blocks
+  // of other domains.
+  static constexpr int kWritten = 1, kFetched = 2;
 
   std::int64_t count(int block) const { return chunk_.count(bytes_of(s_, block)); }
   Location shared(int block, int domain) const {
@@ -91,7 +93,8 @@ class Allgather {
   const DomainHomes homes_;
   NodeChunks chunk_;
   PackedBlock own_;
-  std::vector<PackedBlock> others_;  // blocks of other ranks, by distance from this one
+  // Blocks of the other ranks, beginning with the rank above this one.
+  std::vector<PackedBlock> others_;
 };
 
 void allgather_by_domains(Builder& b, const Domains& domains) {

@@ -1,9 +1,8 @@
 // Allreduce up a binomial tree to rank 0 and down again: 2 log2(p) levels for p ranks, twice those
 // of recursive doubling; each message carries the whole vector. But only half as many messages are
-// sent at a time, and a tree can be split between application and communication cores
-// (coll/split_tree.h). Subtrees are runs of consecutive ranks, so the result is right for
-// non-commutative operators.
-// Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
+// sent at a time. Besides, the work of a tree can be split between the application's cores and
+// those of progress threads (coll/split_tree.h). Subtrees are runs of consecutive ranks, so the
+// result is right for non-commutative operators. Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005
 #include <ranges>
 #include <vector>
 

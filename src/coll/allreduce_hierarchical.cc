@@ -14,8 +14,8 @@
 namespace weft {
 namespace {
 
-// Least bytes of a leader's message between nodes: a shorter one costs hardly less than one of this
-// size.
+// The least bytes of a leader's message between nodes. A shorter message takes nearly as long as
+// one of this size.
 constexpr std::int64_t kLeastShare_bytes = 4 * 1024;
 
 int leaders_per_node(const Shape& s) {
@@ -25,7 +25,8 @@ int leaders_per_node(const Shape& s) {
   return each ? here : 1;
 }
 
-// Returns the ranks with this node rank, indexed by node; they lead for the same block.
+// Returns the ranks with this node rank, indexed by node. They are the leaders for the same block
+// of the vector.
 std::vector<int> fellow_leaders(const Nodes& nodes, int node_rank) {
   std::vector<int> all;
   for (int node = 0; node < nodes.count(); ++node)

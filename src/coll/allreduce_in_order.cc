@@ -23,8 +23,8 @@ class VectorBlocks {
   std::int64_t extent_;
 };
 
-// Returns the sum of this rank's block, placed in the receive buffer if `in_result` is true,
-// otherwise in a temporary buffer.
+// Adds the steps that reduce this rank's block of the vector, and returns where the sum lies: in
+// the receive buffer if `in_result` is true, otherwise in a temporary buffer.
 Operand sum_of_own_block(Builder& b, const VectorBlocks& blocks, bool in_result) {
   const int rank = b.shape().rank;
   Operand sum = blocks.of(rank, {Buffer::recv, 0});
@@ -40,7 +40,8 @@ void allreduce_in_rank_order(Builder& b) {
   const Shape& s = b.shape();
   const VectorBlocks blocks(b);
   const Operand result = blocks.of(s.rank, {Buffer::recv, 0});
-  // The sum may lie in the receive buffer unless that holds the input (in place).
+  // The sum may lie in the receive buffer unless the call is in place, when that buffer holds the
+  // input.
   const Operand sum = sum_of_own_block(b, blocks, !s.in_place);
   b.copy(sum, result);
   b.end_round();

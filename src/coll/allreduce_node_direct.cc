@@ -1,9 +1,9 @@
 // Zero-copy allreduce for ranks that can access each other's buffers: each rank reduces its share
 // of the vector directly from all ranks' inputs, piece by piece. It writes each sum to all ranks'
-// results while it is in cache. The first two results are written by the reduction itself. With
-// vectors of n bytes on p ranks, each rank reduces (p - 1) n / p bytes and copies (p - 2) n / p, in
-// place (p - 1) n / p.
-// Li, Hoefler, Snir, NUMA-aware shared-memory collective communication for MPI, HPDC 2013
+// results while the sum is in cache. The reduction itself writes the first two of these results.
+// With vectors of n bytes on p ranks, each rank reduces (p - 1) n / p bytes and copies (p - 2) n /
+// p, in place (p - 1) n / p. Li, Hoefler, Snir, NUMA-aware shared-memory collective communication
+// for MPI, HPDC 2013
 #include "coll/build_functions.h"
 #include "coll/direct.h"
 #include "coll/nothing_to_reduce.h"
@@ -17,7 +17,8 @@ void allreduce_node_direct(Builder& b) {
   const Shape& s = b.shape();
   if (nothing_to_reduce(b)) return;
   b.meet(Builder::Shows::both);
-  // If the call is in place, the sum may overwrite only the last rank's operand.
+  // In place, a sum may overwrite only the operand of the last rank, so other ranks compute it in
+  // separate memory.
   const bool is_beside = s.in_place && s.rank != s.size - 1;
   const Location beside = is_beside ? b.temp(piece_count(s), Unit::recv) : Location{};
   const Blocks shares{s.recv.count, s.size};

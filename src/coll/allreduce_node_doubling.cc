@@ -1,11 +1,11 @@
 // Allreduce in the node's shared memory by recursive doubling: in each of log(p) steps two ranks
 // read each other's partial sums, which have separate memory for each step. Short data travel in
-// the ranks' slots. If p is not a power of two, a preliminary step folds it: the even rank of some
-// pairs passes its vector to the other one and takes the result from it. It suits short vectors
-// with too many ranks for a single exchange: for vectors of n bytes on p ranks, each rank copies n
-// bytes and reduces n log(p). Partial sums cover consecutive ranks, so the result is right for
-// non-commutative operators and identical on all ranks.
-// Jocksch, Piccinali, shared-memory persistent allreduce (first step to 2^n)
+// the ranks' slots, one cache line each. If p is not a power of two, in some pairs of ranks the
+// even one first passes its vector to the other one, and takes the result from it at the end. It
+// suits short vectors with too many ranks for a single exchange: for vectors of n bytes on p ranks,
+// each rank copies n bytes and reduces n log(p). Partial sums cover consecutive ranks, so the
+// result is right for non-commutative operators and identical on all ranks. Jocksch, Piccinali,
+// shared-memory persistent allreduce (first step to 2^n)
 #include <bit>
 
 #include "coll/build_functions.h"
@@ -38,13 +38,13 @@ class Doubling {
   }
 
  private:
-  // Returns where a rank puts its partial sum of a step, so that other ranks can read it. After the
-  // last step, a rank that acts for a partner puts the result there.
+  // Returns where in shared memory a rank puts its partial sum after `step` steps, for other ranks
+  // to read. A rank that also acts for its partner puts the final result there after the last step.
   Location shown(int rank, int step) const {
     return chunk_.of(rank) + step * chunk_.count() * s_.recv.extent;
   }
-  // Returns how often a rank signals per chunk; a rank that passes its vector to a partner signals
-  // only once.
+  // Returns how often a rank signals per chunk: once if it only passes its vector to a partner,
+  // otherwise each time it has written a partial sum.
   int signals_of(int rank) const { return fold_.position(rank) < 0 ? 1 : shows_; }
   void wait(int rank, int step) const { chunk_.wait(rank, step + 1, signals_of(rank)); }
 
@@ -92,7 +92,7 @@ class Doubling {
   const Fold fold_;
   const bool is_folded_;
   const int steps_;
-  const int shows_;  // number of partial sums that a rank puts into shared memory
+  const int shows_;  // number of partial sums per chunk that an acting rank puts into shared memory
   NodeChunks chunk_;
 };
 

@@ -1,9 +1,9 @@
-// Flat allreduce in the node's shared memory: every rank copies its vector in and reduces all
-// vectors by itself. One exchange gives the least latency; short vectors travel in the ranks'
-// slots. With vectors of n bytes on p ranks, each rank copies n bytes and reduces (p - 1) n, which
-// is too much for long vectors. All ranks combine in the same order, so the result is bitwise
-// identical everywhere and right for non-commutative operators.
-// Jocksch, Piccinali, shared-memory persistent allreduce (short messages, no special treatment)
+// Flat allreduce in the node's shared memory: every rank copies its vector in, and reduces all
+// vectors by itself. A single exchange gives the least latency; short vectors travel in the ranks'
+// slots, one cache line each. With vectors of n bytes on p ranks, each rank copies n bytes and
+// reduces (p - 1) n, which is too much for long vectors. All ranks combine in the same order, so
+// the result is bitwise identical everywhere and right for non-commutative operators. Jocksch,
+// Piccinali, shared-memory persistent allreduce (short messages, no special treatment)
 #include "coll/build_functions.h"
 #include "coll/node_chunks.h"
 #include "coll/nothing_to_reduce.h"
@@ -16,9 +16,10 @@ void allreduce_node_flat(Builder& b) {
   const Location result{Buffer::recv, 0};
   if (nothing_to_reduce(b)) return;
   b.synchronizes();
-  // The rank reduces from its private input where possible, since its shared copy is slow to read
-  // while others read it. In place, the sum of the higher ranks overwrites the input before it is
-  // added, except on the last two ranks.
+  // A rank reads its own operand from its private input where possible, since its shared copy is
+  // slow to read while others read it. In place, the receive buffer holds the input and is
+  // overwritten by the sum of the higher ranks, so only the last two ranks can read their input
+  // there.
   const bool keeps_input = !s.in_place || s.rank >= s.size - 2;
   NodeChunks chunk = NodeChunks::exchanged(b, s.recv.count, s.recv.extent);
   if (!chunk.is_cut()) b.exchanges_once();

@@ -1,8 +1,8 @@
 // Allreduce in the node's shared memory in rank order: every rank copies its vector in, chunk by
-// chunk, reduces one block over all ranks into the highest rank's memory, and copies the whole sum
-// out. With vectors of n bytes on p ranks, each rank copies 2 n bytes and reduces (p - 1) n / p. It
-// suits long vectors whose order matters.
-// Jocksch, Piccinali, shared-memory persistent allreduce (two steps)
+// chunk, and reduces one block of it over all ranks. The sums overwrite the highest rank's shared
+// copy, from which all ranks copy them out. With vectors of n bytes on p ranks, each rank copies 2
+// n bytes and reduces (p - 1) n / p. It suits long vectors whose order matters. Jocksch, Piccinali,
+// shared-memory persistent allreduce (two steps)
 #include "coll/build_functions.h"
 #include "coll/node_chunks.h"
 #include "coll/nothing_to_reduce.h"
@@ -16,7 +16,9 @@ void allreduce_node_in_order(Builder& b) {
   const std::int64_t extent = s.recv.extent;
   if (nothing_to_reduce(b)) return;
   b.synchronizes();
-  constexpr int kWritten = 1, kReduced = 2;  // first and second signal of a rank per chunk
+  // A rank signals twice per chunk: when it has written its operand, and when it has reduced its
+  // block.
+  constexpr int kWritten = 1, kReduced = 2;
   for (NodeChunks chunk(b, s.recv.count, extent, kReduced); !chunk.done(); chunk.next()) {
     const Blocks blocks{chunk.count(), s.size};
     const std::int64_t block = blocks.begin(s.rank) * extent;

@@ -1,12 +1,12 @@
 // Tree allreduce in the node's shared memory: each rank adds its children's vectors to its own and
-// signals. The signal of rank 0 announces the complete result, and so acts as a barrier, too. It
-// suits short vectors and many ranks: with vectors of n bytes, all p ranks together reduce (p - 1)
-// n bytes in log(p) steps, each rank copies n out, and leaves also copy n in. A higher radix gives
-// fewer steps with more work each. With d NUMA domains the tree crosses domain borders d - 1 times.
-// So does the result, which the first rank of each domain copies into its domain: 2 (d - 1) n bytes
-// in all, the minimum. A subtree consists of consecutive ranks, and children are added in order, so
-// the result is right for non-commutative operators.
-// El Maarouf et al., Combining reduction with synchronization barrier on multi-core processors
+// signals. When rank 0 signals, the result is complete, and all ranks have entered the collective.
+// It suits short vectors and many ranks: with vectors of n bytes, all p ranks together reduce (p -
+// 1) n bytes in log(p) steps, each rank copies n out, and leaves also copy n in. A higher radix
+// gives fewer steps with more work each. With d NUMA domains the sums cross domain borders d - 1
+// times. So does the result, which the first rank of each domain copies into its domain: 2 (d - 1)
+// n bytes in all, the minimum. A subtree consists of consecutive ranks, and children are added in
+// order, so the result is right for non-commutative operators. El Maarouf et al., Combining
+// reduction with synchronization barrier on multi-core processors
 #include "coll/build_functions.h"
 #include "coll/node_chunks.h"
 #include "coll/nothing_to_reduce.h"
@@ -15,8 +15,8 @@
 namespace weft {
 namespace {
 
-// Returns how often the first rank of a domain signals per chunk: once for its sum and, except for
-// rank 0, once for the result.
+// Returns how often the first rank of a domain signals per chunk: once for its sum, and once more
+// for the result unless it is rank 0, whose sum is the result.
 int signals_of_source(int rank) {
   return rank == 0 ? 1 : 2;
 }
@@ -31,8 +31,8 @@ class Tree {
     if (tree_.children.size() > 1) scratch_ = b.temp(chunk.count(), Unit::recv);
   }
 
-  // Adds the children's vectors to `own` and puts the sum into shared memory. A reduction must not
-  // overwrite its lower operand, so the sum alternates between two locations.
+  // Adds the children's vectors to `own`, and puts the sum into shared memory. The sum alternates
+  // between two locations, since a reduction must not overwrite its lower operand.
   void reduce(Location own) {
     const Location shown = chunk_.of(b_.shape().rank);
     if (tree_.children.empty()) b_.copy(own, shown, chunk_.count());

@@ -1,5 +1,5 @@
-// Sends and receives the blocks of an alltoall; if the call is in place, packs all outgoing blocks
-// except the rank's own into a temporary buffer.
+// Implements AlltoallBlocks: sends and receives the blocks of an alltoall. If the call is in place,
+// it first packs all outgoing blocks except the rank's own into a temporary buffer.
 #include "coll/alltoall_blocks.h"
 
 #include "coll/packer.h"

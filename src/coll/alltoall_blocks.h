@@ -13,7 +13,8 @@ class AlltoallBlocks {
  public:
   explicit AlltoallBlocks(Builder& builder) : b_(builder) {}
 
-  // Packs the outgoing data in a round of its own. In place it must precede send_to().
+  // Packs the outgoing blocks of an in-place call into a temporary buffer, in a round of its own.
+  // Must precede send_to(); does nothing if the call is not in place.
   void save_input();
   void send_to(int peer);
   void receive_from(int peer) { b_.recv(peer, incoming(b_.shape(), peer)); }

@@ -1,7 +1,7 @@
-// Bruck's alltoall: ceil(log2 p) rounds for p ranks, in which other ranks forward a block. It suits
-// short messages. Packed block i in the temporary buffer still has i ranks to go. Round k moves all
-// blocks with bit k set in i by 2^k ranks.
-// Bruck et al., IEEE TPDS 8(11), 1997
+// Bruck's alltoall: ceil(log2 p) rounds for p ranks; blocks reach their destination through other
+// ranks. It suits short messages. Block i in the temporary buffer still has to move i ranks
+// upwards. Round k moves all blocks with bit k set in i by 2^k ranks. Bruck et al., IEEE TPDS
+// 8(11), 1997
 #include <algorithm>
 
 #include "coll/build_functions.h"
@@ -22,7 +22,8 @@ class Bruck {
         outbox_(builder.temp(size_ / 2 * bytes_, Unit::byte)),
         inbox_(builder.temp(size_ / 2 * bytes_, Unit::byte)) {}
 
-  // Packs block i for rank + i: first the blocks up to the last rank, then those from rank 0 on.
+  // Packs the blocks in the order of their destinations rank, rank + 1, …: first those up to the
+  // last rank, then those from rank 0 on.
   void pack() {
     b_.copy(given(rank_, size_ - rank_), run(held_, 0, size_ - rank_));
     b_.copy(given(0, rank_), run(held_, size_ - rank_, rank_));
@@ -47,7 +48,8 @@ class Bruck {
     b_.end_round();
   }
 
-  // Unpacks block i, which came from rank - i. In place, the own block has not moved.
+  // Unpacks block i, which came from rank - i. If the call is in place, the rank's own block is
+  // already in its place.
   void unpack() {
     for (int i = b_.shape().in_place ? 1 : 0; i < size_; ++i)
       b_.copy(run(held_, i, 1), incoming(b_.shape(), ring_at(rank_, -i, size_)));
@@ -64,7 +66,7 @@ class Bruck {
     return {buffer + first * bytes_, blocks * bytes_, Unit::byte};
   }
 
-  // Visits the runs of block numbers in which `bit` is set.
+  // Calls visit() for each run of block numbers that have this bit set.
   template <class Visit>
   void for_each_run(int bit, Visit visit) const {
     for (int first = bit; first < size_; first += 2 * bit)

@@ -17,8 +17,8 @@
 namespace weft {
 namespace {
 
-// The most bytes of one rank's blocks that leave through shared memory per exchange; as many
-// arrive. Two exchanges alternate, so a rank needs four times as much memory.
+// The most bytes of one rank's outgoing blocks in one exchange between nodes; as many bytes arrive.
+// Two exchanges use separate shared memory in turn, so a rank needs four times as much.
 constexpr std::int64_t kOfOneRank_bytes = 60 * 1024;
 
 class Alltoall {
@@ -76,8 +76,8 @@ class Alltoall {
     return node != node_of(s_) && speaker(node_of(s_), node) == s_.rank;
   }
 
-  // Returns the area of shared memory for the data to or from a node. Areas are ordered by node,
-  // and each holds the blocks of all local ranks.
+  // Returns where the data to or from a node lie in shared memory. The areas follow each other in
+  // the order of nodes, and each holds the blocks of all ranks of this node.
   Location area(const std::vector<Location>& areas, std::int64_t turn, int node) const {
     std::int64_t blocks = 0;
     for (int before = 0; before < node; ++before) blocks += nodes_.ranks_on(before);
@@ -87,10 +87,10 @@ class Alltoall {
     return nodes_.ranks_on(node) * ranks_here(s_) * length(turn);
   }
 
-  // Return the value of a rank's counter once it has written the blocks of an exchange, or has
-  // ended the exchange. Each rank signals twice per exchange. When it has ended one, it has also
-  // written the blocks of the next, its own messages have completed, and it has copied out all
-  // blocks up to the previous exchange.
+  // written() returns the value of a rank's counter once it has written its blocks for an exchange.
+  // ended() returns the value once the exchange has ended: the rank's messages have completed, and
+  // it has written its blocks for the next exchange and copied out those of the previous one. A
+  // rank signals twice per exchange.
   std::uint32_t written(std::int64_t turn) const {
     return static_cast<std::uint32_t>(std::max<std::int64_t>(2 * turn, 1));
   }
@@ -162,8 +162,9 @@ class Alltoall {
   const std::int64_t bytes_;  // bytes of one block
   const std::int64_t piece_;
   const std::int64_t turns_;
-  std::vector<Location> going_, coming_;    // areas for even and for odd exchanges
-  std::vector<PackedBlock> given_, taken_;  // blocks to and from each rank
+  // Shared memory of outgoing and incoming blocks, each for even and for odd exchanges.
+  std::vector<Location> going_, coming_;
+  std::vector<PackedBlock> given_, taken_;  // blocks to and from each rank, indexed by rank
 };
 
 void build(Builder& b, bool one_leads) {

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::int64_t kPiece_bytes = 16 * 1024;
 
-// Returns whether `rank`, and not `other`, exchanges the two blocks of this pair. The work is
-// balanced: it falls to the lower rank in half of the pairs.
+// Returns whether `rank` rather than `other` exchanges the two blocks of this pair. To balance the
+// work, this is the lower rank in half of the pairs.
 bool exchanges_with(int rank, int other) {
   return (rank < other) == ((rank + other) % 2 == 0);
 }

@@ -17,8 +17,8 @@
 namespace weft {
 namespace {
 
-// A rank's blocks to or from the other ranks, in the order of the steps, divided into pieces. All
-// pieces have equal length except the last one of each block.
+// The blocks that a rank sends to or receives from the others, in the order of the steps, divided
+// into pieces. All pieces have equal length except the last one of each block.
 class Pieces {
  public:
   explicit Pieces(const Builder& b)
@@ -91,7 +91,7 @@ class Exchange {
   Builder& b_;
   const Shape& s_;
   const Pieces& pieces_;
-  std::vector<PackedBlock> given_, taken_;  // blocks to and from each rank
+  std::vector<PackedBlock> given_, taken_;  // blocks to and from each rank, indexed by rank
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Hierarchical barrier: the first rank of each node waits for the counters of the node's other
-// ranks. It synchronizes with the first ranks of the other nodes by dissemination or by the MPI
-// library's barrier. Then it raises its own counter, which releases the others.
-// Mellor-Crummey, Scott, ACM TOCS 9(1), 1991
+// Hierarchical barrier: the first rank of each node waits until the node's other ranks have raised
+// their counters in shared memory. It then synchronizes with the first ranks of the other nodes, by
+// dissemination or by the MPI library's barrier. Finally it raises its own counter, which releases
+// the others. Mellor-Crummey, Scott, ACM TOCS 9(1), 1991
 #include "coll/build_functions.h"
 #include "patterns/ring.h"
 

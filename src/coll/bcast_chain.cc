@@ -16,8 +16,8 @@ void bcast_chain(Builder& b) {
   const Blocks blocks{s.recv.bytes(), segments(s)};
   PackedBcast data(b);
   if (previous < 0) data.pack();
-  // Number of rounds by which sending is behind receiving: in round i, segment i is received and
-  // the previous one sent. The root has all segments and sends at once.
+  // The number of rounds by which a rank sends a segment later than it receives it. The root has
+  // all segments and sends at once.
   const int behind = previous < 0 ? 0 : 1;
   for (int i = 0; i < blocks.parts + behind; ++i) {
     const int outgoing = i - behind;

@@ -1,7 +1,7 @@
-// Hierarchical bcast that uses the MPI library between nodes. The leaders are the ranks with the
-// root's node rank. While the library's bcast of a chunk is in progress, they copy the previous
-// chunk to their node's shared memory; on the root's node, they copy the chunk itself.
-// Graham et al., Cheetah, CCGrid 2011 (a primitive for each level)
+// Hierarchical bcast that calls the MPI library's bcast between nodes, chunk by chunk. The leaders
+// are the ranks with the root's node rank. While the library's bcast of a chunk is in progress,
+// they copy the previous chunk to their node's shared memory; on the root's node, the root copies
+// the chunk itself. Graham et al., Cheetah, CCGrid 2011 (a primitive for each level)
 #include "coll/build_functions.h"
 #include "coll/node_chunks.h"
 #include "coll/packed_block.h"

@@ -1,7 +1,7 @@
 // Bcast down a k-nomial tree of radix 4: a rank sends to up to three children per level, so there
-// are log4(p) levels for p ranks, with fewer hops than the binomial tree but more messages per hop.
-// It suits short messages if each hop waits long for its rank's progress.
-// Wilkins et al., IEEE CLUSTER 2023 (k-nomial)
+// are log4(p) levels for p ranks. There are fewer levels than in a binomial tree, but more messages
+// at each. It suits short messages if each level waits long until its ranks make progress. Wilkins
+// et al., IEEE CLUSTER 2023 (k-nomial)
 #include <ranges>
 
 #include "coll/build_functions.h"

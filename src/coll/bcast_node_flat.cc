@@ -1,9 +1,9 @@
 // Flat bcast in the node's shared memory: the root copies the data in, chunk by chunk, and all
 // others copy them out at the same time. With data of n bytes, each rank copies n bytes, however
-// many ranks there are; a few bytes travel in the root's slot. With d NUMA domains, one rank of
-// each other domain first copies the data into its own domain, so (d - 1) n bytes cross domain
-// borders, the minimum.
-// Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008 (fan-out)
+// many ranks there are; a few bytes travel in the root's slot, one cache line. With d NUMA domains,
+// one rank of each other domain first copies the data into its own domain, so (d - 1) n bytes cross
+// domain borders, the minimum. Graham, Shipman, MPI support for multi-core architectures,
+// EuroPVM/MPI 2008 (fan-out)
 #include "coll/build_functions.h"
 #include "coll/node_chunks.h"
 #include "coll/packed_block.h"
@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Returns the rank from whose memory a domain reads the data.
+// Returns the rank from whose shared memory the ranks of a NUMA domain copy the data.
 int leader_of(const Shape& s, const Domains& domains, int domain) {
   return domain == domains.of(s.root) ? s.root : domains.ranks(domain)[0];
 }
@@ -19,8 +19,9 @@ int leader_of(const Shape& s, const Domains& domains, int domain) {
 void wait_until_read(const Shape& s, const Domains& domains, const NodeChunks& chunk) {
   for (const int rank : domains.ranks(domains.of(s.rank))) chunk.wait_until_read(rank);
   if (s.rank != s.root) return;
-  // A domain's leader signals a chunk when it has copied that chunk. The root waits for these
-  // signals of the chunk whose memory this chunk will overwrite.
+  // The leader of a domain signals when it has copied a chunk into its domain. The root must not
+  // overwrite the chunk two before the current one until then. wait() counts from the signals of
+  // all earlier chunks, so -1 means the signal of that chunk.
   constexpr int kTwoChunksBefore = -1;
   if (chunk.begin() < chunk.distance_of_reuse()) return;
   for (int domain = 0; domain < domains.count(); ++domain)

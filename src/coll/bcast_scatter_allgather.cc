@@ -1,6 +1,6 @@
 // Bcast of long data: a scatter of blocks down a binomial tree, then a ring allgather. A block is
-// not sent to a rank that has it from the scatter, so every byte is received once.
-// van de Geijn, Barnett et al., JPDC 22(2), 1994
+// not sent to a rank that got it in the scatter, so every rank receives every byte once. van de
+// Geijn, Barnett et al., JPDC 22(2), 1994
 #include <ranges>
 
 #include "coll/build_functions.h"
@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-// Builds the schedule. Nodes of the tree are ranks relative to the root; node v has block v after
-// the scatter.
+// Builds the schedule. The nodes of the tree are ranks relative to the root, and node v keeps block
+// v of the scatter.
 class ScatterAllgather {
  public:
   ScatterAllgather(Builder& builder, const PackedBcast& data)

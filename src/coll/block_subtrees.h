@@ -1,7 +1,7 @@
-// BlockSubtrees: says which blocks each rank handles in a gather or scatter along a binomial tree
-// whose node 0 is the root. Each node of the tree handles the blocks of its subtree, a run of
-// consecutive nodes. Sizes are in bytes, since only the root's buffer has all blocks, and other
-// ranks know only the size of another rank's block.
+// BlockSubtrees: says which blocks each rank sends or receives in a gather or scatter along a
+// binomial tree whose node 0 is the root. These are the blocks of its subtree, a run of consecutive
+// nodes. Sizes are in bytes, since only the root's buffer has all blocks, and other ranks know only
+// the size of another rank's block.
 #pragma once
 
 #include <vector>
@@ -30,10 +30,11 @@ class BlockSubtrees {
   std::int64_t bytes(int node) const { return blocks(node) * block_bytes_; }
   std::int64_t own_bytes() const { return bytes(node_); }
   std::int64_t block_bytes() const { return block_bytes_; }
-  // Returns the offset of a child's blocks within those of this node.
+  // Returns where the blocks of a child's subtree begin among the blocks of this node's subtree, in
+  // bytes.
   std::int64_t offset(int child) const { return (child - node_) * block_bytes_; }
-  // Returns whether the subtree's blocks wrap around the last rank and so are not contiguous in the
-  // root's buffer.
+  // Returns whether the ranks of the node's subtree continue with rank 0 behind the last rank, so
+  // that their blocks are not contiguous in the root's buffer.
   bool wraps(int node) const { return rank_of(node) + blocks(node) > size_; }
 
  private:

@@ -1,5 +1,5 @@
-// Implements the reduction of a block in rank order. The highest rank's block is received at the
-// place of the sum; the others need temporary space.
+// Implements the reduction of a block in rank order (blocks_in_order.h). The block of the highest
+// rank is received where the sum will be; the others need temporary space.
 #include "coll/blocks_in_order.h"
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Declares the build function of every line of algorithms.def.
+// Declares the build function of every algorithm in algorithms.def.
 #pragma once
 
 #include "schedule/builder.h"

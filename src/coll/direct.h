@@ -1,5 +1,6 @@
-// Helpers for direct schedules, in which ranks use each other's buffers. Such a schedule begins
-// with Builder::meet, and no rank leaves it before the others have finished using its buffers.
+// Functions for direct schedules, in which ranks use each other's buffers in place. Such a schedule
+// begins with Builder::meet, and no rank leaves it before the others have finished using its
+// buffers.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +9,8 @@
 
 namespace weft {
 
-// Number of the signal that ends a rank's part in a direct schedule, in which ranks use each
-// other's buffers; Builder::meet gives signal 1.
+// The value of a rank's counter when it has finished using other ranks' buffers. Builder::meet
+// raises the counter to 1.
 inline constexpr std::uint32_t kDone = 2;
 
 // Ends a schedule in which all ranks use each other's buffers: waits until all others have reached
@@ -20,7 +21,8 @@ inline void part_from_all(Builder& b) {
   for (int i = 1; i < s.size; ++i) b.wait((s.rank + i) % s.size, here);
 }
 
-// Ends a schedule in which only `rank` uses other ranks' buffers.
+// Ends a schedule in which only `rank` uses other ranks' buffers: all others wait until it has
+// finished.
 inline void part_from_one(Builder& b, int rank) {
   if (b.shape().rank == rank)
     b.signal();
@@ -28,7 +30,8 @@ inline void part_from_one(Builder& b, int rank) {
     b.wait(rank, kDone);
 }
 
-// Ends a schedule in which only the buffers of `rank` are used by the others.
+// Ends a schedule in which the others use only the buffers of `rank`: it waits until all have
+// finished.
 inline void part_from_others(Builder& b, int rank) {
   const Shape& s = b.shape();
   if (s.rank != rank) {
@@ -38,14 +41,15 @@ inline void part_from_others(Builder& b, int rank) {
   for (int i = 1; i < s.size; ++i) b.wait((rank + i) % s.size, kDone);
 }
 
-// Returns the number of elements in a piece. Reductions are divided into pieces that fit into a
-// core's first-level cache.
+// Returns the number of elements that a reduction handles at a time, so that they stay in a core's
+// first-level cache.
 inline std::int64_t piece_count(const Shape& s) {
   constexpr std::int64_t kPiece_bytes = 16 * 1024;
   return std::min(s.recv.count, std::max<std::int64_t>(kPiece_bytes / s.recv.extent, 1));
 }
 
-// Calls piece(offset in bytes, count) for each piece of elements [begin, end).
+// Divides the elements begin, …, end - 1 into pieces, and calls piece(offset in bytes, number of
+// elements) for each.
 template <class Piece>
 void in_pieces(const Shape& s, std::int64_t begin, std::int64_t end, Piece piece) {
   const std::int64_t most = piece_count(s);

@@ -1,4 +1,5 @@
-// Assigns blocks to ranks: the ranks of a domain take the blocks of another domain in turn.
+// Implements DomainHomes: assigns the blocks of other NUMA domains to the ranks of each domain in
+// turn.
 #include "coll/domain_homes.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Exscan along the chain of ranks: the data from the rank below are the result; with this rank's
-// input added they go to the rank above. The algorithm keeps the order of operands.
+// Exscan along the chain of ranks. What a rank receives from the rank below is its result; it adds
+// its own input and sends the sum to the rank above. The algorithm keeps the order of operands.
 // Hoefler, Lumsdaine, Rehm, SC07 (LibNBC)
 #include "coll/build_functions.h"
 #include "patterns/ring.h"

@@ -1,7 +1,6 @@
 // Exscan in log2(p) rounds for p ranks, like the scan by recursive doubling but with two sums per
-// rank: the one that includes this rank's input is sent on, the other one is the result. The
-// algorithm keeps the order of operands.
-// Hillis, Steele, CACM 29(12), 1986
+// rank: the one with this rank's input is sent on, and the one without it is the result. The
+// algorithm keeps the order of operands. Hillis, Steele, CACM 29(12), 1986
 #include "coll/build_functions.h"
 
 namespace weft {
@@ -16,7 +15,7 @@ class Exscan {
         count_(builder.shape().recv.count),
         with_own_(builder.input()) {}
 
-  // Moves the input to a temporary buffer if the call is in place, since the result overwrites it.
+  // Copies the input of an in-place call to a temporary buffer, since the result overwrites it.
   void save_input() {
     if (rank_ > 0 && gives(1) && b_.shape().in_place) move_to_temp();
     b_.end_round();
@@ -24,7 +23,8 @@ class Exscan {
 
   void exchange(int distance) {
     const bool takes = rank_ >= distance;
-    const bool is_first = distance == 1;  // the first received data are the result so far
+    // In the first round, the received data become the result; later ones are added to it.
+    const bool is_first = distance == 1;
     if (takes && !is_first && inbox_ == Location{}) inbox_ = b_.temp(count_, Unit::recv);
     const Location landing = is_first ? result_ : inbox_;
     if (takes) b_.recv(rank_ - distance, landing, count_);
@@ -52,7 +52,7 @@ class Exscan {
   std::int64_t count_;
   Location with_own_;
   Location result_{Buffer::recv, 0};
-  Location inbox_;  // temporary space for received data; {} until it is allocated
+  Location inbox_;  // temporary space for received data; unset until it is needed
 };
 
 }  // namespace

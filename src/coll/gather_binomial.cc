@@ -10,7 +10,8 @@
 namespace weft {
 namespace {
 
-// Adds the root's receives. The subtree that wraps around the last rank, if any, arrives packed.
+// Adds the root's receives. One subtree may continue with rank 0 behind the last rank; its blocks
+// arrive in one packed message and are then unpacked.
 void gather_at_root(Builder& b, const BlockSubtrees& tree) {
   const Shape& s = b.shape();
   int wrapping = -1;

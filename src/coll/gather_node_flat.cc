@@ -1,7 +1,7 @@
 // Gather in the node's shared memory: every rank copies its block in, chunk by chunk, and the root
-// copies all out. With p ranks and blocks of n bytes, the root copies p n bytes, the others n. With
-// short blocks only the root waits.
-// Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008
+// copies all out. With p ranks and blocks of n bytes, the root copies p n bytes, the others n. If
+// the blocks fit into one chunk, only the root waits. Graham, Shipman, MPI support for multi-core
+// architectures, EuroPVM/MPI 2008
 #include <vector>
 
 #include "coll/build_functions.h"
@@ -26,7 +26,8 @@ void give(Builder& b, NodeChunks& chunk) {
 
 void take_all(Builder& b, NodeChunks& chunk) {
   const Shape& s = b.shape();
-  std::vector<PackedBlock> blocks;  // blocks of other ranks, by distance from the root
+  // Blocks of the other ranks, beginning with the rank above the root.
+  std::vector<PackedBlock> blocks;
   for (int i = 1; i < s.size; ++i)
     blocks.emplace_back(b, incoming(s, ring_at(s.rank, i, s.size)), chunk.is_cut());
   for (; !chunk.done(); chunk.next()) {

@@ -1,9 +1,9 @@
-// Gatherv, scatterv, alltoallv and alltoallw in the node's memory: a rank copies its block for
-// another into the mailbox of that pair piece after piece, and the other copies it out. Only the
-// two know its length, which the sender tells and the receiver checks: lengths that differ are an
-// error on the receiver and on those that wait for it. Each byte is copied twice; the rank's own
-// block once.
-// Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008
+// Gatherv, scatterv, alltoallv and alltoallw in the node's shared memory. A rank copies its block
+// for another rank, piece after piece, into memory that this pair of ranks uses; the other rank
+// copies it out. Only these two know the block's length. The sender tells it and the receiver
+// checks it: if the lengths differ, the call fails on the receiver and on the ranks that wait for
+// it. Each byte is copied twice, those of the rank's own block once. Graham, Shipman, MPI support
+// for multi-core architectures, EuroPVM/MPI 2008
 #include <algorithm>
 #include <vector>
 
@@ -54,7 +54,7 @@ class Exchange {
   }
 
  private:
-  // A block that this rank gives to another, or takes from it.
+  // A block that this rank sends to `peer` or receives from it.
   struct Part {
     int peer;
     std::int64_t bytes;
@@ -77,7 +77,8 @@ class Exchange {
     if (signals()) b_.signal();
   }
 
-  // Returns whether others wait for this rank: for its pieces, or until it has read theirs.
+  // Returns whether this rank must signal: if it sends a block, or if others will overwrite a piece
+  // that it must have read before.
   bool signals() const { return !given_.empty() || rounds_ > Mailboxes::kDepth; }
 
   void take(Part& part, std::int64_t piece) {
@@ -87,7 +88,7 @@ class Exchange {
                          boxes_.length(part.bytes, piece));
   }
 
-  // Copies the rank's own block while the others write their first pieces.
+  // Copies the rank's own block while the other ranks write their first pieces.
   void copy_own() {
     const bool has_own = s_.kind == Kind::alltoallv || s_.kind == Kind::alltoallw;
     if (has_own || s_.rank == s_.root) copy_own_block(b_);
@@ -96,7 +97,8 @@ class Exchange {
   Builder& b_;
   const Shape& s_;
   Mailboxes boxes_;
-  std::vector<Part> given_, taken_;  // by distance
+  // Blocks to send and to receive, beginning with the neighbouring rank.
+  std::vector<Part> given_, taken_;
   std::int64_t rounds_ = 1;
 };
 

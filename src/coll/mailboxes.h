@@ -1,13 +1,12 @@
-// Mailboxes: the memory through which pairs of ranks of a node exchange blocks whose lengths only
-// they know, for collectives in which no rank knows all lengths. A block travels in pieces of one
-// size, so that both ranks know how many there are. All ranks reserve the same memory.
-// A rank's rounds are those of its longest block, given or taken. In each round it writes a piece
-// for every rank to which it still gives, signals, and reads the pieces of those from which it
-// still takes. So its signal of round r (counted from 0) says to all that it has written the pieces
-// of round r and has read those of round r - 1, and it gives that signal wherever one of its pairs
-// has so many pieces.
-// If each of two ranks may give to the other, their memory swaps: each writes where it has read
-// (schedule.h, Halves), after every second piece and in the next use.
+// Mailboxes: shared memory through which each pair of ranks of a node exchanges a block, for
+// collectives such as alltoallv, in which only the sender and the receiver know a block's length. A
+// block travels in pieces of a fixed size, so that both know how many there are.
+// A rank runs as many rounds as its longest block has pieces. In each round it writes a piece for
+// every rank to which it still has something to send, signals, and reads a piece from every rank
+// from which it still receives. So its signal of round r (counted from 0) says that it has written
+// the pieces of round r and has read those of round r - 1.
+// If both ranks of a pair may send, they swap their memory after every second piece and for the
+// next operation: each then writes where it has read before (Halves in schedule.h).
 #pragma once
 
 #include <algorithm>
@@ -18,7 +17,8 @@ namespace weft {
 
 class Mailboxes {
  public:
-  static constexpr std::int64_t kDepth = 2;  // pieces of a block that are in memory at a time
+  // Number of pieces of a block that are in memory at a time.
+  static constexpr std::int64_t kDepth = 2;
 
   explicit Mailboxes(Builder& b)
       : b_(b),
@@ -41,7 +41,7 @@ class Mailboxes {
     return std::min(piece_bytes_, bytes - begin(piece));
   }
 
-  // Returns where a piece of the block from one rank to another lies.
+  // Returns where piece number `piece` of the block from one rank to another lies.
   Location of(int from, int to, std::int64_t piece) const {
     const std::int64_t at = (pair(from, to) * kDepth + piece % kDepth) * piece_bytes_;
     if (!swaps()) return boxes_ + at;
@@ -49,8 +49,9 @@ class Mailboxes {
     return {is_first ? Buffer::half_a : Buffer::half_b, at};
   }
 
-  // Waits until `reader` has read what lies where this piece for it will be written. Where the
-  // memory swaps, that is an earlier piece, since this rank itself has read the one after it.
+  // Waits until `reader` has read the data that piece number `piece` for it will overwrite. If the
+  // pair swaps its memory, these are the data of four pieces before, otherwise of two pieces
+  // before.
   void wait_until_read(int reader, std::int64_t piece) const {
     const std::int64_t distance = swaps() ? 2 * kDepth : kDepth;
     if (piece >= distance) b_.wait(reader, static_cast<std::uint32_t>(piece - distance + 2));
@@ -59,14 +60,16 @@ class Mailboxes {
     b_.wait(writer, static_cast<std::uint32_t>(piece + 1));
   }
 
-  // The sender of a block tells its length, and the receiver checks it.
+  // Tells the length of this rank's block for `to`. The receiver compares it with its own by
+  // check().
   void tell(int to, std::int64_t bytes) { b_.tell(word(b_.shape().rank, to), short_form(bytes)); }
   void check(int from, std::int64_t bytes) {
     b_.check(from, word(from, b_.shape().rank), short_form(bytes));
   }
 
  private:
-  static constexpr int kMostInSlots = kSlotPayloadBytes / kWordBytes;  // words
+  // Most lengths that fit into the payload of a rank's slot.
+  static constexpr int kMostInSlots = kSlotPayloadBytes / kWordBytes;
 
   static std::int64_t to_lines(std::int64_t bytes) {
     return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
@@ -84,7 +87,8 @@ class Mailboxes {
     return other_than_root - (other_than_root > root);
   }
 
-  // Returns whole cache lines, such that all mailboxes have room besides the words.
+  // Returns the bytes of one piece, in whole cache lines, so that the pieces of all pairs fit into
+  // the node's shared memory.
   std::int64_t piece_bytes(const Builder& b) const {
     const std::int64_t room = kNodeBytesPerRank - (words_bytes_ > 0 ? kPageBytes : 0);
     const std::int64_t of_pair = has_root_ ? room : room / (size_ - 1);
@@ -99,7 +103,8 @@ class Mailboxes {
   Builder& b_;
   const int size_;
   const bool has_root_;
-  const std::int64_t words_bytes_;  // of a rank, behind the slots; 0: in its slot
+  // Bytes of a rank's lengths in memory behind the slots; 0 if they fit into its slot.
+  const std::int64_t words_bytes_;
   const std::int64_t piece_bytes_;
   Location words_, boxes_;
 };

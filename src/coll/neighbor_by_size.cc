@@ -1,8 +1,7 @@
 // Linear neighborhood collective that starts its largest transfers first, so that none of them is
 // left when the small ones are done. It suits irregular neighborhoods such as those of sparse
-// tensors. It interoperates with the linear algorithm, since each rank may choose its own order of
-// peers.
-// Graham, SIAM J. Appl. Math. 17(2), 1969 (longest processing time first)
+// tensors. Some ranks may use it while others use the linear algorithm, since each rank may choose
+// its own order of peers. Graham, SIAM J. Appl. Math. 17(2), 1969 (longest processing time first)
 #include <algorithm>
 #include <utility>
 #include <vector>

@@ -13,7 +13,8 @@ namespace {
 
 using BlockOf = Operand (*)(const Shape&, int);
 
-// Returns one operand per peer: its only block, or temporary space for all of its blocks.
+// Returns where the message to or from each peer lies: in its only block, or in temporary space for
+// all of its blocks.
 std::vector<Operand> messages(Builder& b, const EdgesByPeer& all, BlockOf block_of) {
   std::vector<Operand> result;
   for (const Edges& edges : all.all()) {

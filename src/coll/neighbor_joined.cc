@@ -1,9 +1,10 @@
-// Neighbourhood collectives over several nodes with few messages between these. `joined`: one
-// message has all that one node's ranks give to another node's ranks; it leaves from and arrives at
-// ranks that differ by the other node. `partly-joined`: one message has all that one rank gives to
-// another node. What a rank gives to all its neighbours (allgather, allgatherv) is in a message
-// once. The ranks of a node write to and read from its memory. For short blocks.
-// Bienz, Gropp, Olson, JPDC 130, 2019 (three steps, and two); Collom, Li, Bienz, EuroMPI 2023
+// Neighborhood collectives that send few messages between nodes. With `joined`, one message carries
+// everything from the ranks of one node to those of another. Each of a node's ranks sends and
+// receives the messages of some of the other nodes. With `partly-joined`, one message carries
+// everything from one rank to another node. In an allgather or allgatherv, where a rank sends the
+// same block to all its neighbours, a message has the block once. The ranks of a node write and
+// read the messages in its shared memory. It suits short blocks. Bienz, Gropp, Olson, JPDC 130,
+// 2019 (three steps, and two); Collom, Li, Bienz, EuroMPI 2023
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -19,24 +20,26 @@ namespace {
 
 enum class Joins { node, rank };
 
-// A block on its way from one rank to another.
+// A block of a neighborhood collective on its way from one rank to another.
 struct Part {
   int source = 0, destination = 0;
-  int block = 0;  // its number on the rank of this node: of the source, or of the destination
+  // Number of the block among those of its source if it leaves this node, of its destination if it
+  // arrives.
+  int block = 0;
   std::int64_t bytes = 0;
-  std::int64_t offset = 0;  // in the message
+  std::int64_t offset = 0;  // place in the message, in bytes
 };
 
-// The parts that travel together, in an order that both nodes know.
+// The blocks that travel together in one message, in an order that both nodes know.
 struct Message {
   int sender = 0, receiver = 0;
   std::vector<Part> parts;
   std::int64_t bytes = 0;
-  Location at{};  // in the node's memory
+  Location at{};  // where the message lies in the node's shared memory
 };
 
-// Identifies a message by the node or rank, as a number, whose parts it joins, and by the node to
-// which it goes.
+// Identifies a message: the number of the node or of the rank that sends it, and the number of the
+// node that receives it.
 using Ends = std::pair<int, int>;
 using Messages = std::map<Ends, Message>;
 
@@ -83,12 +86,13 @@ class Joined {
     return s_.kind == Kind::neighbor_allgather || s_.kind == Kind::neighbor_allgatherv;
   }
 
-  // Returns the rank that exchanges the data between two nodes, on the first of them.
+  // Returns the rank on `node` that exchanges the joined messages with node `other`.
   int speaker(int node, int other) const {
     const auto local_rank = static_cast<std::size_t>(other % nodes_.ranks_on(node));
     return nodes_.ranks(node)[local_rank];
   }
-  // Returns the rank of a node that receives what this rank of another node gives to it.
+  // Returns the rank of `node` that receives the partly joined message which `rank` sends to that
+  // node.
   int counterpart(int rank, int node) const {
     const auto local_rank =
         static_cast<std::size_t>(nodes_.local_rank(rank) % nodes_.ranks_on(node));
@@ -120,8 +124,9 @@ class Joined {
     message.receiver = of_rank ? counterpart(source, to) : speaker(to, from);
   }
 
-  // Sorts the parts as on the other node; those between two ranks stay in the order of their
-  // blocks, which both ranks know.
+  // Sets the order of the blocks in a message and its length. Both nodes sort by source and
+  // destination; several blocks between two ranks keep the order of their numbers, which both ranks
+  // know.
   void lay_out(Message& message) const {
     std::stable_sort(message.parts.begin(), message.parts.end(), [](const Part& a, const Part& b) {
       return std::pair(a.source, a.destination) < std::pair(b.source, b.destination);
@@ -135,12 +140,13 @@ class Joined {
     }
   }
 
-  // All ranks of the node make the same calls.
+  // Allocates shared memory for a message. All ranks of the node must make the same calls.
   Location memory(std::int64_t bytes) {
     return is_alone() ? b_.temp(bytes, Unit::byte) : b_.node(bytes);
   }
 
-  // Each rank signals when it has written its blocks, and again when its messages have arrived.
+  // Raises this rank's counter: first when it has written its blocks, and again when its messages
+  // have arrived.
   void signal() {
     if (!is_alone()) b_.signal();
   }
@@ -180,7 +186,7 @@ class Joined {
   const Nodes& nodes_;
   const int here_;
   const Joins joins_;
-  Messages out_, in_;  // of all ranks of this node
+  Messages out_, in_;  // outgoing and incoming messages of all ranks of this node
 };
 
 }  // namespace

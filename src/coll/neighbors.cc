@@ -1,4 +1,5 @@
-// Sorts blocks by peer, and adds the steps that several neighborhood algorithms share.
+// Sorts the blocks of a neighborhood collective by peer, and adds the steps that several algorithms
+// share.
 #include "coll/neighbors.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Groups the blocks of a neighborhood collective by peer. Algorithms must keep the order of blocks
-// between two ranks, since only the order tells which of them match.
+// Groups the blocks of a neighborhood collective by peer. Algorithms must keep the order of the
+// blocks between two ranks, since only this order tells which send belongs to which receive.
 #pragma once
 
 #include <span>
@@ -9,15 +9,15 @@
 
 namespace weft {
 
-// The blocks sent to or received from one rank, in their order.
+// The blocks that are sent to one rank, or received from it, in their order.
 struct Edges {
   int peer = 0;
   std::span<const int> blocks;
 };
 
-// Sorts the blocks of `peers` (destinations or sources) by peer, starting with the peer above this
-// rank, so that not all ranks start with the same one. Blocks without a peer and those of this rank
-// itself are left out.
+// Sorts blocks by the ranks in `peers` (destinations or sources), starting with the rank above this
+// one, so that not all ranks start with the same peer. It leaves out blocks without a peer and
+// those of this rank itself.
 class EdgesByPeer {
  public:
   EdgesByPeer(const Shape& shape, const std::vector<int>& peers);
@@ -31,7 +31,8 @@ class EdgesByPeer {
   std::vector<Edges> edges_;
 };
 
-void receive_from_neighbors(Builder& b);  // posts one receive per block, in their order
-void copy_to_self(Builder& b);            // copies the blocks that this rank sends to itself
+// Posts a receive for each block, in the order of the blocks.
+void receive_from_neighbors(Builder& b);
+void copy_to_self(Builder& b);  // copies the blocks that this rank sends to itself
 
 }  // namespace weft

@@ -1,8 +1,8 @@
-// Implements copy-in with reduction (node_ring.h). A rank works directly behind the previous one in
-// its domain. Each of its signals in a chunk says that it has added its piece to one more block. If
-// there are several domains and others copy out its result, one more signal says that the sum of
-// its own block is complete. If all ranks copy out, another one says that it has fetched those
-// blocks of other domains that it holds for its own.
+// Implements NodeRing (node_ring.h). A rank works directly behind the previous rank of its NUMA
+// domain. In each chunk it signals as often as it adds its operand to a block. With several domains
+// whose ranks copy out its result, it signals once more when the sum of its own block over all
+// domains is complete. If all ranks copy out, it signals a last time when it has fetched the
+// results of other domains that it holds for its own domain.
 #include "coll/node_ring.h"
 
 #include <algorithm>
@@ -45,16 +45,16 @@ std::int64_t NodeRing::length(int block) const {
   return borders_[i + 1] - borders_[i];
 }
 
-// Returns a rank's neighbour in the ring of its domain.
+// Returns the rank that is `distance` ranks after `rank` in the ring of its NUMA domain.
 int NodeRing::neighbour(int rank, int distance) const {
   const Domains::Ranks ring = domains_.ranks(domains_.of(rank));
   const int size = static_cast<int>(ring.size());
   return ring[static_cast<std::size_t>(ring_at(domains_.local_rank(rank), distance, size))];
 }
 
-// Returns which of the rank's signals in a chunk says that it has added to `block`. A rank adds
-// first to the blocks that the previous rank holds, then to those of the rank before that, and last
-// to its own.
+// Returns which of the rank's signals in a chunk says that it has added its operand to `block`. A
+// rank adds first to the blocks that the previous rank holds, then to those of the rank before
+// that, and last to its own.
 int NodeRing::nth_signal(int rank, int block) const {
   const DomainHomes::Home& home = homes_.of(block, domains_.of(rank));
   int nth = 1 + home.index;
@@ -99,8 +99,8 @@ void NodeRing::add_other_domains(Location own) {
   if (result_ == Result::for_all) fetch_from_other_domains();
 }
 
-// Copies the own block's sum to the receive buffer, directly after its reduction, so that both run
-// in one pass.
+// Copies the sum of the rank's own block to the receive buffer if all ranks get the result. This
+// directly follows the reduction, so that both run in one pass over the data.
 void NodeRing::take_own(Location own) {
   const int rank = b_.shape().rank;
   if (result_ == Result::for_all) b_.copy(own, Location{Buffer::recv, offset(rank)}, count(rank));

@@ -1,7 +1,7 @@
-// Implements the reduction in a node's memory (node_sums.h). A rank signals each time it has added
-// to a block that is not its own, and each time it has published a result. All ranks process the
-// same chunks in the same order, so that each knows the meaning of another's counter: added to
-// chunk 0; then, for each i, added to chunk i + 1 and published chunk i.
+// Implements NodeSums (node_sums.h). A rank signals each time it has added its operand to another
+// leader's block, and each time it has published a result. All ranks process the same chunks in the
+// same order, so that each knows the meaning of another's counter: first the rank adds to chunk 0;
+// then, for each i, it adds to chunk i + 1 and publishes chunk i.
 #include "coll/node_sums.h"
 
 #include <algorithm>
@@ -93,7 +93,7 @@ void NodeSums::add_to_block(int block, std::int64_t chunk, Location own) {
   if (above == leader) {
     b_.copy(input, sum, count);
   } else {
-    // The rank above adds to this block as its nth one in a chunk; its own block is not counted.
+    // The rank above adds to this block as the nth block in a chunk, not counting its own.
     const int nth = leaders_ > 1 ? ring_at(leader, -above, ranks_) : 1;
     if (count > 0) b_.wait(rank_at(above), added(above, chunk, nth));
     b_.reduce(input, sum, leader == node_rank_ ? own : sum, count);
@@ -101,7 +101,7 @@ void NodeSums::add_to_block(int block, std::int64_t chunk, Location own) {
   if (leader != node_rank_) b_.signal();
 }
 
-// Waits until no rank reads the memory of this chunk, so that a later chunk can reuse it.
+// Waits until all ranks have read this chunk, so that its memory can be reused for a later one.
 void NodeSums::wait_until_unused(std::int64_t chunk) const {
   const bool begins_a_block = leaders_ > 1 || ring_at(node_rank_, 1, ranks_) == leader_node_rank_;
   if (chunk < 0 || !begins_a_block) return;

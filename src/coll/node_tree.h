@@ -1,8 +1,7 @@
-// NodeTree: the tree of nodes along which data go from the root node to all others, or the reverse,
-// chunk by chunk. A chain forwards each chunk once, but has as many steps as there are nodes. A
-// binomial tree is short, but its root handles each chunk several times. Long data therefore use
-// the chain.
-// Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007 (pipelined chain)
+// NodeTree: the tree of nodes along which data go from the root's node to all others, or the
+// reverse, chunk by chunk. A chain forwards each chunk once, but has as many steps as there are
+// nodes. A binomial tree has few steps, but its root handles each chunk several times. Long data
+// therefore use the chain. Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007 (pipelined chain)
 #pragma once
 
 #include <bit>
@@ -15,9 +14,9 @@
 namespace weft {
 
 struct NodeTree {
-  int parent = -1;  // number of the parent node; -1 at the root
-  // The child nodes in order; each child's subtree is a run of consecutive nodes, counted from the
-  // root.
+  int parent = -1;  // number of the parent node; -1 for the root
+  // The child nodes in ascending order, counted from the root's node. The subtree of each is a run
+  // of consecutive nodes.
   std::vector<int> children;
 };
 

@@ -1,10 +1,10 @@
-// Implements the reduction along the chain of nodes (nodes_in_order.h). A rank signals once per
-// tick. The lowest rank of a node signals at the tick's end, when its messages have completed; the
-// others signal when they have added to the tick's chunk. Counter values have these meanings:
-//  - tick t of a rank other than the lowest: chunk t was added to, and all results up to that of
-//    tick t - 1 were copied out;
-//  - tick t of the lowest: chunk t - 1 was sent, result t - lag has arrived, and the previous one
-//    was sent.
+// Implements NodesInOrder (nodes_in_order.h). A rank signals once per tick. The lowest rank of a
+// node signals at the tick's end, when its messages have completed; the others signal when they
+// have added their operand to the tick's chunk. A rank's counter has these meanings:
+// - tick t of a rank other than the lowest: it has added to chunk t, and has copied out all results
+// up to that of tick t - 1;
+// - tick t of the lowest rank: it has sent chunk t - 1, has received the result of chunk t - lag,
+// and has sent the result before that.
 #include "coll/nodes_in_order.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ Location NodesInOrder::in_turn(Location memory, std::int64_t chunk) const {
   return memory + chunk % kDepth * most_ * b_.extent(Unit::recv);
 }
 
-// Adds the steps of one tick. The first chunk arrives in tick -1.
+// Adds the steps of one tick. Ticks begin at -1, in which the first chunk arrives.
 void NodesInOrder::tick(std::int64_t now) {
   receive_sum(now);
   pass_sum_on(now);
@@ -107,21 +107,22 @@ void NodesInOrder::copy_out(std::int64_t now) {
   b_.copy(result(chunk), Location{Buffer::recv, offset(chunk)}, count(chunk));
 }
 
-// Waits until a chunk has been sent to the previous node or, on the first node, copied into the
-// result.
+// Waits until the lowest rank has sent a chunk to the previous node. On the first node, which sends
+// none, waits until the rank has reduced the chunk into the result.
 void NodesInOrder::wait_until_passed_on(std::int64_t chunk) {
   if (exists(chunk)) wait_for_tick(0, chunk + (has_node_before() ? 1 : 0));
 }
 
-// Waits until the result that this tick overwrites has been copied out, which the last tick but one
-// does. While chunks are still being added, waiting for the rank above covers all ranks.
+// Waits until all ranks have copied out the result that arrived kDepth ticks before, since the one
+// of this tick overwrites it. While operands are still being added, the wait for the rank above
+// implies this.
 void NodesInOrder::wait_until_copied_out(std::int64_t now) {
   if (now - lag_ < kDepth || exists(now - 1)) return;
   for (int node_rank = 1; node_rank < ranks_; ++node_rank) wait_for_tick(node_rank, now - 1);
 }
 
-// Signals the end of this rank's part in a tick. It does not signal once nothing is added or
-// arrives any more, since nobody would wait for these signals.
+// Signals the end of this rank's part in a tick. Ticks in which nothing is added and no result
+// arrives have no signal, since nobody waits for it.
 void NodesInOrder::signal_tick(std::int64_t now) {
   const std::int64_t end = chunks_ + (is_for_all() ? lag_ : 0);
   if (ranks_ > 1 && now >= 0 && now < end) b_.signal();

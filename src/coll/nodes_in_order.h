@@ -1,12 +1,12 @@
 // NodesInOrder: computes x0 op (x1 op (… op xp-1)) over nodes on which ranks are consecutive, chunk
 // by chunk along a chain. From the last node to the first, a chunk passes through the ranks of each
 // node in its shared memory, from the highest to the lowest; each adds its operand to the sum of
-// the ranks above. The sum returns the same way, or goes to the root alone. Steps are grouped into
-// ticks: in one tick, the lowest rank of a node sends a chunk to the previous node, the next chunk
-// passes through its node, and the one after that arrives from the next node. Results travel the
-// other way in the same ticks, so both directions of a link are in use.
-// Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007 (pipelined chain); Jocksch, Piccinali,
-// shared-memory persistent allreduce (copy in with reduction, chunks)
+// the ranks above. The sum returns the same way, or goes to the root alone.
+// Steps are grouped into ticks: in one tick, the lowest rank of a node sends a chunk to the
+// previous node, the next chunk passes through the ranks of its node, and the one after that
+// arrives from the next node. Results travel the other way in the same ticks, so both directions of
+// a link are in use. Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007 (pipelined chain);
+// Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction, chunks)
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace weft {
 
 class NodesInOrder {
  public:
-  // for_all: every rank gets the sum; for_the_root: only the root of the call does.
+  // Says which ranks get the sum: all, or only the root of the reduce.
   enum class Result : std::uint8_t { for_all, for_the_root };
 
   NodesInOrder(Builder& b, Result result);
@@ -25,14 +25,15 @@ class NodesInOrder {
   void run();
 
  private:
-  // Bytes of a chunk, as in NodeSums: a chunk must be long compared with the start of a tick, since
-  // a tick's messages between nodes start only when a rank reaches that tick.
+  // Bytes of a chunk, as in NodeSums. A chunk must take long compared with the start of a tick,
+  // since messages between nodes start only when a rank reaches the next tick.
   static constexpr std::int64_t kChunk_bytes = 128 * 1024;
-  // Number of chunks in memory at a time: one is being added to, or copied out by the slowest rank,
-  // while another one arrives and a third one leaves.
+  // Number of chunks in shared memory at a time: one to which operands are added, or which the
+  // slowest rank still copies out, one that arrives and one that leaves.
   static constexpr std::int64_t kDepth = 3;
-  // Number of ticks between a chunk's crossing of a border between nodes and that of its result:
-  // two for the messages, and one more so that a late rank delays no other.
+  // Number of ticks from the message that carries a chunk between two nodes to the message that
+  // brings back its result, for each node in between. Two ticks are for the messages; the third one
+  // lets a late rank delay no other.
   static constexpr std::int64_t kTicksPerNode = 3;
 
   bool exists(std::int64_t chunk) const { return chunk >= 0 && chunk < chunks_; }
@@ -52,7 +53,8 @@ class NodesInOrder {
   bool root_is_elsewhere() const { return !is_for_all() && s_.nodes->of(s_.root) > 0; }
   bool takes_result() const { return is_for_all() || s_.rank == s_.root; }
 
-  // Returns where a chunk lies in `memory`, whose kDepth places are used by the chunks in turn.
+  // Returns where a chunk lies in `memory`, which has room for kDepth chunks. Chunks reuse it in
+  // turn.
   Location in_turn(Location memory, std::int64_t chunk) const;
   Location sum(std::int64_t chunk) const { return in_turn(sums_, chunk); }
   Location result(std::int64_t chunk) const { return in_turn(results_, chunk); }
@@ -74,9 +76,10 @@ class NodesInOrder {
   const Shape& s_;
   const Result result_;
   const int node_, node_rank_;
-  const int ranks_;  // ranks on this node
+  const int ranks_;  // number of ranks on this node
   const std::int64_t most_, chunks_;
-  // Number of ticks from adding to a chunk on this node to the arrival of its result.
+  // Number of ticks from the addition of this node's operands to a chunk until the chunk's result
+  // arrives.
   const std::int64_t lag_;
   Location sums_, results_;
 };

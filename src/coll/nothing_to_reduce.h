@@ -1,12 +1,13 @@
-// Builds the schedule of trivial reductions: those of a single rank, or of zero elements.
+// Builds the schedule of reductions that have nothing to reduce: those with a single rank, and
+// those with zero elements.
 #pragma once
 
 #include "schedule/builder.h"
 
 namespace weft {
 
-// Returns true if nothing is to be reduced, and the schedule is therefore complete: a single rank
-// only copies, and zero elements need no steps. Otherwise returns false.
+// Returns whether there is nothing to reduce. If so, the schedule is already complete: a single
+// rank only copies its input, and zero elements need no steps.
 inline bool nothing_to_reduce(Builder& b) {
   const Shape& s = b.shape();
   if (s.size == 1) b.copy(b.input(), {Buffer::recv, 0}, s.recv.count);

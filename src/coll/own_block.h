@@ -1,5 +1,5 @@
-// Adds a local step, for collectives in which each rank gets a block: the copy of this rank's own
-// block.
+// Adds the step that copies a rank's own block, for collectives in which each rank gets a block
+// from every rank.
 #pragma once
 
 #include "schedule/builder.h"
@@ -7,7 +7,7 @@
 namespace weft {
 
 // Copies the rank's own block to its place in the receive buffer, unless the call is in place. The
-// step only reads outgoing data, so these may be sent in the same round.
+// copy only reads the outgoing data, so these may be sent in the same round.
 inline void copy_own_block(Builder& b) {
   const Shape& s = b.shape();
   if (!s.in_place) b.copy(outgoing(s, s.rank), incoming(s, s.rank));

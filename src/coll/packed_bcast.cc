@@ -1,5 +1,5 @@
-// Implements the data of a bcast as bytes. It packs and unpacks only if the datatype's layout
-// requires it.
+// Implements PackedBcast: handles the data of a bcast as bytes, and packs and unpacks them only if
+// the datatype has gaps.
 #include "coll/packed_bcast.h"
 
 namespace weft {

@@ -1,6 +1,6 @@
-// PackedBcast: the data of a bcast as contiguous bytes, so that they can be divided anywhere. Bytes
-// are used because ranks may describe the same data by different datatypes. Data that cannot be
-// sent as bytes are packed into a temporary buffer first.
+// PackedBcast: the data of a bcast as contiguous bytes, which can be divided anywhere. Elements
+// cannot, since ranks may describe the same data by different datatypes. Data with gaps are packed
+// into a temporary buffer first.
 #pragma once
 
 #include "schedule/builder.h"

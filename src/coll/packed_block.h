@@ -1,7 +1,6 @@
 // PackedBlock: a block of a user's buffer that is copied to or from the node's shared memory in
 // pieces. Pieces are counted in bytes, since two ranks may describe the same block by different
-// datatypes. A block that must be divided and cannot be copied as bytes is packed into a temporary
-// buffer.
+// datatypes. If a block has gaps and must be divided, it is packed into a temporary buffer.
 #pragma once
 
 #include "schedule/builder.h"
@@ -24,7 +23,8 @@ class PackedBlock {
     if (is_packed_) b_.copy(bytes_, block_);
   }
 
-  // Returns a piece; the whole block if it is not divided.
+  // Returns the piece of `length` bytes that begins `begin` bytes behind the block's beginning; the
+  // whole block if it is not divided.
   Operand piece(std::int64_t begin, std::int64_t length) const {
     return bytes_.unit == Unit::byte ? Operand{bytes_.at + begin, length, Unit::byte} : bytes_;
   }
@@ -40,7 +40,9 @@ class PackedBlock {
 
   Builder& b_;
   const Operand block_;
-  Operand bytes_;  // the bytes to be divided, in the user's or the temporary buffer
+  // The block as contiguous bytes, in the user's or the temporary buffer, if it must be divided;
+  // otherwise the block itself.
+  Operand bytes_;
   const bool is_packed_;
 };
 

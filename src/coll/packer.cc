@@ -1,5 +1,5 @@
-// Implements Packer: a copy is added to the schedule only when a block does not continue the run of
-// contiguous blocks.
+// Implements Packer: adds a copy to the schedule only when the next block does not continue the
+// previous ones.
 #include "coll/packer.h"
 
 namespace weft {

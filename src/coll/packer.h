@@ -14,7 +14,7 @@ class Packer {
   Packer(Builder& builder, Way way, Location packed) : b_(builder), way_(way), packed_(packed) {}
 
   void add(const Operand& block);
-  // Skips the space of a block that is in its place already, without a copy.
+  // Leaves out a block that is in its place already. Its space among the packed bytes stays unused.
   void skip(const Operand& block);
   void finish();
 
@@ -23,8 +23,8 @@ class Packer {
 
   Builder& b_;
   Way way_;
-  Location packed_;  // packed place of the first block in `run_`
-  Operand run_;      // contiguous blocks whose copy has not been added yet
+  Location packed_;  // where the first block of `run_` begins among the packed bytes
+  Operand run_;      // contiguous blocks, to which no copy step belongs yet
 };
 
 inline std::int64_t payload_bytes(const Builder& b, const Operand& operand) {

@@ -1,5 +1,5 @@
-// Builds the tree of a node's ranks: first the tree within the domain, then the tree of the
-// domains.
+// Builds the tree of a node's ranks: first a tree in each NUMA domain, then a tree of the domains'
+// first ranks.
 #include "coll/rank_tree.h"
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-// Returns the radix for a tree of this size, at least 2.
+// Returns the radix of a tree of `size` ranks: at least 2, and `size` if the given radix sets no
+// limit.
 int effective(int radix, int size) {
   return radix == Tuning::kAll ? std::max(size, 2) : radix;
 }

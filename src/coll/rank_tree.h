@@ -1,4 +1,4 @@
-// RankTree: the tree of a node's ranks, as seen by one rank. It is a k-nomial tree in each NUMA
+// RankTree: the tree of a node's ranks, as one rank sees it. It is a k-nomial tree in each NUMA
 // domain, and the domains' first ranks form another one. A result goes down in two steps, whatever
 // the radix: from rank 0 to the first rank of each domain, and from there to the others. A subtree
 // within a domain is a run of consecutive local ranks, and a subtree across domains is a run of
@@ -13,12 +13,13 @@ namespace weft {
 
 struct RankTree {
   int parent = -1;
-  std::vector<int> children;  // children in order, the lowest subtree first
-  // The rank from whose memory this one takes the result; itself if it is rank 0 or takes the
-  // result directly from rank 0.
+  std::vector<int> children;  // children, those with the lowest ranks first
+  // The rank from whose shared memory this one copies the result. A domain's first rank has itself
+  // here, since it copies from rank 0.
   int source = 0;
 
-  // Returns whether the rank takes rank 0's result and puts it into its domain's memory.
+  // Returns whether this rank copies rank 0's result into its domain's memory, for the other ranks
+  // there.
   bool relays(int rank) const { return source == rank && rank != 0; }
 };
 

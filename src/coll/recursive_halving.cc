@@ -1,6 +1,6 @@
-// Implements the reduce-scatter by recursive halving. If the input lies elsewhere than the sum, the
-// first part is received at the place of the sum. Then nothing is copied, and the temporary receive
-// buffer needs only a quarter of the vector.
+// Implements the reduce-scatter by recursive halving. If the input does not lie where the sum will
+// be, the first part is received at the place of the sum. Then nothing is copied, and the temporary
+// receive buffer needs only a quarter of the vector.
 #include "coll/recursive_halving.h"
 
 #include <utility>

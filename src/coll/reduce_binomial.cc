@@ -13,8 +13,9 @@
 namespace weft {
 namespace {
 
-// Returns the cheaper operand side for received parts. A part on the lower side does not move the
-// value, but needs a copy if the value is in the send buffer.
+// Returns on which side of the partial result received data should enter the reduction. Data on the
+// lower side do not move the partial result to another buffer, but it must then be copied first if
+// it is in the send buffer.
 Side cheapest_side(const Shape& shape) {
   return shape.in_place && shape.commutative ? Side::lower : Side::higher;
 }

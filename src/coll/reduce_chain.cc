@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-// Builds the schedule. Segments pass through the receive buffer on the root, and through three
-// temporary buffers on other ranks.
+// Builds the schedule. On the root, segments pass through the receive buffer; on other ranks,
+// through three temporary buffers in turn.
 class ReduceChain {
  public:
   explicit ReduceChain(Builder& builder)

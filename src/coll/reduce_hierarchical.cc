@@ -109,7 +109,7 @@ class Leader {
   NodeSums& sums_;
   const Leaders& leaders_;
   const NodeTree tree_;
-  std::vector<Location> inboxes_;  // two buffers for received sums per child
+  std::vector<Location> inboxes_;  // received sums: two buffers for each child
   Location result_;
 };
 

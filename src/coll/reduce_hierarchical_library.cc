@@ -14,13 +14,14 @@ int leader_node_rank(const Shape& s) {
   return s.commutative ? s.nodes->local_rank(s.root) : 0;
 }
 
-// Returns the leader on the root's node.
+// Returns the leader on the root's node: the root itself, or that node's first rank if the operator
+// does not commute.
 int first_leader(const Shape& s) {
   return s.nodes->ranks(s.nodes->of(s.root))[static_cast<std::size_t>(leader_node_rank(s))];
 }
 
-// Reduces the sums between the leaders. Returns the place of the result on the leader of the root's
-// node.
+// Reduces the nodes' sums by the MPI library's reduce between the leaders. Returns where the leader
+// on the root's node has the result.
 Location lead(Builder& b, NodeSums& sums) {
   const Shape& s = b.shape();
   const bool is_first = s.rank == first_leader(s);

@@ -16,7 +16,8 @@ void reduce_node_direct(Builder& b) {
   if (nothing_to_reduce(b)) return;
   const bool is_root = s.rank == s.root;
   b.meet(is_root ? Builder::Shows::both : Builder::Shows::input);
-  // The root's input may overlap the result (in place), which the other ranks cannot know.
+  // In place, the root's input lies where the result goes. Only the root knows that, so other ranks
+  // keep sums in separate memory until they are complete.
   const bool is_beside = !is_root || (s.in_place && s.rank != s.size - 1);
   const Location beside = is_beside ? b.temp(piece_count(s), Unit::recv) : Location{};
   const Blocks shares{s.recv.count, s.size};

@@ -13,7 +13,8 @@ void reduce_node_flat(Builder& b) {
   const Shape& s = b.shape();
   if (nothing_to_reduce(b)) return;
   const bool is_root = s.rank == s.root;
-  // The root copies only if the call is in place, since the result then overwrites its own operand.
+  // The root copies its operand in only if the call is in place, since the result would overwrite
+  // it.
   const bool copies_in = !is_root || s.in_place;
   for (NodeChunks chunk(b, s.recv.count, s.recv.extent); !chunk.done(); chunk.next()) {
     const std::int64_t offset = chunk.begin() * s.recv.extent;

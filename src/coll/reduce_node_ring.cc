@@ -1,10 +1,9 @@
-// Reduce in the node's shared memory by copy-in with reduction (NodeRing); then the root copies all
-// other blocks out. With vectors of n bytes on p ranks, each rank copies n / p bytes and reduces
-// the other (p - 1) n / p; the root copies n bytes. It suits long vectors. With d NUMA domains the
-// blocks belong to the ranks of the root's domain, so (d - 1) n bytes cross domain borders, the
-// minimum.
-// Jocksch, Piccinali, shared-memory persistent allreduce (copy in with reduction, chunks, several
-// sockets)
+// Reduce in the node's shared memory: each block of the vector passes from rank to rank, each of
+// which adds its operand (NodeRing); then the root copies all other blocks out. With vectors of n
+// bytes on p ranks, each rank copies n / p bytes and reduces the other (p - 1) n / p; the root
+// copies n bytes. It suits long vectors. With d NUMA domains the blocks belong to the ranks of the
+// root's domain, so (d - 1) n bytes cross domain borders, the minimum. Jocksch, Piccinali,
+// shared-memory persistent allreduce (copy in with reduction, chunks, several sockets)
 #include <vector>
 
 #include "coll/build_functions.h"
@@ -15,7 +14,8 @@
 namespace weft {
 namespace {
 
-// Divides the vector among the ranks of the root's domain; the others have no blocks.
+// Divides the vector into blocks for the ranks of the root's domain, and returns the block borders
+// for all ranks. The other ranks have empty blocks.
 std::vector<std::int64_t> borders_near_the_root(const Shape& s, const Domains& domains) {
   const int home = domains.of(s.root);
   const Blocks blocks{s.recv.count, domains.ranks_on(home)};

@@ -1,8 +1,7 @@
 // Rabenseifner's reduce: reduce-scatter by recursive halving, then a gather of the parts to the
 // root by recursive doubling. It suits long vectors: a rank transfers about twice the vector's
-// bytes, in 2 log2(p) rounds. Ranks beyond a power of two first send their data to a neighbour; the
-// root is never such a rank.
-// Rabenseifner, ICCS 2004
+// bytes, in 2 log2(p) rounds. If p is not a power of two, some ranks first send their data to a
+// neighbour; the root is never one of them. Rabenseifner, ICCS 2004
 #include "coll/build_functions.h"
 #include "coll/recursive_halving.h"
 #include "patterns/blocks.h"
@@ -10,8 +9,9 @@
 namespace weft {
 namespace {
 
-// Gathers the parts of the result at the root. At each distance, the positions of the Fold that
-// agree with the root's in the lower bits hold `distance` parts.
+// Gathers the parts of the result at the root. At each distance, those ranks send or receive whose
+// position in the Fold agrees with the root's in the lower bits; each of them holds `distance`
+// parts.
 void gather(Builder& b, const Fold& fold, const RecursiveHalving& halving) {
   const int position = halving.position();
   const int top = fold.position(b.shape().root);

@@ -1,4 +1,4 @@
-// Hierarchical reduce-scatter: the ranks of a node reduce their parts of a block in the node's
+// Hierarchical reduce-scatter: the ranks of a node reduce their operands of a block in the node's
 // shared memory. One of them sends the sum to the block's owner, which adds the sums of all nodes
 // in order. The ranks of a node share the blocks by node rank, so that all of them send. Nodes take
 // turns as targets: while the sums for one are in transit, those for the next are computed, and
@@ -20,15 +20,15 @@
 namespace weft {
 namespace {
 
-// The division of a node's blocks: most elements per piece, and number of pieces.
+// How the blocks of a node are divided: the most elements of a piece, and the number of pieces.
 struct Cut {
   std::int64_t most;
   std::int64_t pieces;
 };
 
-// Returns the division of the blocks of each node. A chunk has space for one piece of each block of
-// the node. Each piece takes as many steps as there are local ranks, so pieces are as long as
-// memory permits.
+// Returns for each node how the blocks of its ranks are divided into pieces. A chunk of shared
+// memory has space for one piece of each block of the node. Each piece takes as many steps as there
+// are local ranks, so pieces are as long as the memory permits.
 std::vector<Cut> cuts_by_node(const Builder& b) {
   const Shape& s = b.shape();
   std::vector<Cut> all;
@@ -45,7 +45,7 @@ std::vector<Cut> cuts_by_node(const Builder& b) {
   return all;
 }
 
-// Computes this node's sums for the blocks of one target node at a time.
+// Computes this node's sums of the blocks that belong to the ranks of one target node at a time.
 class NodeParts {
  public:
   NodeParts(Builder& b, bool one_leads)
@@ -60,7 +60,7 @@ class NodeParts {
     for (Location& sums : sums_) sums = b.temp(most_elements(), Unit::recv);
   }
 
-  // Returns the rank of `node` that computes its sum of a block.
+  // Returns the rank of `node` that computes this node's sum of `block`.
   int adder(int node, int block) const {
     return nodes_.rank(node, one_leads_ ? 0 : nodes_.local_rank(block) % nodes_.ranks_on(node));
   }
@@ -71,7 +71,7 @@ class NodeParts {
     if (!one_leads_) return {s_.rank};
     return is_first() ? nodes_.ranks(node_of(s_)).listed() : std::vector<int>{};
   }
-  // Returns the blocks of a node whose sums this rank computes.
+  // Returns those blocks of the ranks of `node` whose sums this rank computes.
   std::vector<int> added(int node) const {
     if (one_leads_) return is_first() ? nodes_.ranks(node).listed() : std::vector<int>{};
     std::vector<int> blocks;
@@ -80,8 +80,8 @@ class NodeParts {
       blocks.push_back(nodes_.ranks(node)[static_cast<std::size_t>(number)]);
     return blocks;
   }
-  // Returns the place of the block's sum, valid until the sums for the next node but one are
-  // computed. A rank alone on its node uses its input.
+  // Returns where this node's sum of a block lies. It is valid until the sums for the node after
+  // the next one are computed. A rank that is alone on its node uses its input as the sum.
   Location sum_of(int block) const {
     if (is_alone()) return outgoing(s_, block).at;
     const int turn = ring_at(nodes_.of(block), -node_of(s_) - 1, nodes_.count());
@@ -93,8 +93,8 @@ class NodeParts {
     return at;
   }
 
-  // Computes this node's sums for the blocks of a target node. Must be called for the next node
-  // first, then for each further one around the circle of nodes.
+  // Computes this node's sums of the blocks of a target node. Must be called first for the node
+  // after this one, then for each further node in the ring of nodes.
   void sum_up(int node) {
     if (is_alone()) return;
     const std::vector<int> own = added(node);
@@ -178,8 +178,8 @@ class NodeParts {
     return all;
   }
 
-  // Copies this rank's pieces into shared memory. Returns the offset of each block's piece there,
-  // by node rank.
+  // Copies this rank's pieces of the target node's blocks into shared memory. Returns where the
+  // piece of each block begins there, in bytes, indexed by node rank.
   std::vector<std::int64_t> show(int node, std::int64_t piece) {
     Packer row(b_, Packer::Way::pack, chunk_.of(s_.rank));
     std::vector<std::int64_t> begins;
@@ -197,8 +197,8 @@ class NodeParts {
     return begins;
   }
 
-  // Adds this node's operands of a block's piece. begin: the offset of the piece in each rank's
-  // shared memory.
+  // Adds the operands of this node's ranks for one piece of a block. begin: where the piece lies in
+  // each rank's shared memory, in bytes.
   void add(int block, std::int64_t piece, std::int64_t begin) {
     const Operand own = piece_of(block, piece);
     if (own.count == 0) return;
@@ -218,8 +218,10 @@ class NodeParts {
   const std::int64_t extent_;
   const std::vector<Cut> cuts_;  // indexed by node
   NodeChunks chunk_;
-  std::array<Location, 2> sums_;  // used by two target nodes in turn
-  // The ranks that read the last chunk but one (first entry), and the last chunk (second entry).
+  // Sums of this rank's share of the blocks; target nodes use the two places in turn.
+  std::array<Location, 2> sums_;
+  // The ranks that read the chunk before the last one (first entry), and the last chunk (second
+  // entry).
   std::array<std::vector<int>, 2> readers_;
 };
 
@@ -259,7 +261,8 @@ class ReduceScatter {
   }
 
  private:
-  // Returns the node to which this one sends in a wave; in the last wave that is this node itself.
+  // Returns the node to which this one sends its sums in a wave. In the last wave that is this node
+  // itself.
   int target(int wave) const { return ring_at(node_, wave, nodes_); }
   int source(int wave) const { return target(-wave); }
 
@@ -272,9 +275,9 @@ class ReduceScatter {
   bool has_lower() const { return node_ > 0; }
   bool has_higher() const { return node_ + 1 < nodes_; }
 
-  // Returns where a node's sum is added up. Sums of lower nodes arrive first, from the highest to
-  // the lowest, and then those of higher nodes. Each of the two places begins with the first
-  // arrival.
+  // Returns where the sum that arrives from a node is added. There are two places, one for lower
+  // and one for higher nodes; each begins as the first sum that arrives for it. The sums of lower
+  // nodes arrive from the highest to the lowest, and then those of higher nodes.
   Location sum_at(int source) const { return source < node_ ? lower_ : sum_; }
   bool begins_sum(int source) const { return source + 1 == node_ || source + 1 == nodes_; }
   Location landing(int wave) const {

@@ -1,7 +1,6 @@
 // Linear reduce-scatter: every rank sends each other rank its block. All messages are posted at
-// once, so no rank waits for another's progress. The received blocks, which all need temporary
-// space, are then reduced in rank order.
-// Hoefler, Lumsdaine, Rehm, SC07 (LibNBC)
+// once, so no rank waits for another's progress. The received blocks need temporary space; then
+// they are reduced in rank order. Hoefler, Lumsdaine, Rehm, SC07 (LibNBC)
 #include "coll/blocks_in_order.h"
 #include "coll/build_functions.h"
 

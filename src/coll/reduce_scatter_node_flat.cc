@@ -1,8 +1,8 @@
 // Flat reduce-scatter in the node's shared memory: every rank copies its vector except its own
 // block in, one piece of each block at a time, and reduces its block from all vectors in rank
-// order. With p ranks and blocks of n bytes, each rank copies (p - 1) n bytes and reduces as many,
-// in one exchange; this also suits long vectors of non-commutative operators.
-// Graham, Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008
+// order. With p ranks and blocks of n bytes, each rank copies (p - 1) n bytes and reduces as many.
+// There is a single exchange, which also suits long vectors of non-commutative operators. Graham,
+// Shipman, MPI support for multi-core architectures, EuroPVM/MPI 2008
 #include <algorithm>
 
 #include "coll/build_functions.h"
@@ -24,8 +24,8 @@ Operand piece_of(const Shape& s, const NodeChunks& chunk, int rank) {
   return {block.at + chunk.begin() * s.recv.extent, chunk.count(block.count), block.unit};
 }
 
-// Copies this rank's pieces into shared memory. Returns the offset of this rank's block in every
-// other rank's memory.
+// Copies this rank's pieces of all other ranks' blocks into shared memory. Returns where this
+// rank's own block begins in every other rank's memory, in bytes.
 std::int64_t copy_in(Builder& b, const NodeChunks& chunk) {
   const Shape& s = b.shape();
   Packer packer(b, Packer::Way::pack, chunk.of(s.rank));
@@ -53,7 +53,8 @@ void reduce_scatter_node_flat(Builder& b) {
   if (s.size == 1) return b.copy(outgoing(s, 0), result);
   if (most == 0) return;
   b.synchronizes();
-  // If the call is in place, the result would overwrite input that is still to be copied.
+  // If the call is in place, the result would overwrite input that is still to be copied, so the
+  // sum goes to a temporary buffer.
   const Location sum = s.in_place ? b.temp(result.count, Unit::recv) : result.at;
   NodeChunks chunk = NodeChunks::exchanged(b, most, s.size * s.recv.extent);
   for (; !chunk.done(); chunk.next()) {

@@ -12,12 +12,14 @@ void reduce_scatter_pairwise(Builder& b) {
   const Operand own = outgoing(s, s.rank);
   const Operand result = incoming(s, s.rank);
   if (s.size == 1) return b.copy(own.at, result.at, result.count);
-  // If the call is in place, the result would overwrite input that is still to be sent.
+  // If the call is in place, the result would overwrite input that is still to be sent, so the sum
+  // goes to a temporary buffer.
   const Location sum = s.in_place ? b.temp(result.count, Unit::recv) : result.at;
   const bool needs_inbox = s.size > 2;
   const Location inbox[] = {needs_inbox ? b.temp(result.count, Unit::recv) : sum,
                             s.size > 3 ? b.temp(result.count, Unit::recv) : sum};
-  // The first block is received at the place of the sum, and this rank's own block is added to it.
+  // Returns where the block of a step is received. The first one is received at the place of the
+  // sum, to which this rank's own block is then added.
   const auto landing = [&](int step) { return step == 1 ? sum : inbox[step % 2]; };
   for (const int step : b.iterations(1, s.size + 1)) {
     const int to = ring_at(s.rank, step, s.size);

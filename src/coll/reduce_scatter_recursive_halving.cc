@@ -10,7 +10,8 @@
 namespace weft {
 namespace {
 
-// Returns the part of each position: the consecutive blocks of the ranks for which it acts.
+// Returns the borders, in elements, between the parts of the acting ranks. A part consists of the
+// consecutive blocks of the ranks for which one rank acts.
 std::vector<std::int64_t> borders(const Shape& s, const Fold& fold) {
   std::vector<std::int64_t> all{0};
   std::int64_t end = 0;
@@ -40,7 +41,8 @@ void reduce_scatter_recursive_halving(Builder& b) {
   RecursiveHalving halving(b, fold, all);
   if (partner >= 0) halving.take_in_partner(partner);
   halving.reduce_scatter();
-  // If this rank acts for a partner, that is the lower rank of the pair, so its block comes first.
+  // If this rank acts for a partner, the partner is the lower rank of the pair, so its block comes
+  // first.
   const Operand sum = halving.parts(position, position + 1);
   const std::int64_t of_partner = sum.count - result.count;
   if (partner >= 0) b.send(partner, sum.at, of_partner);

@@ -1,6 +1,6 @@
 // Hierarchical allreduce and reduce in rank order, for reproducible results: these are bitwise the
 // same for any placement of ranks. A vector crosses the border between two neighbouring nodes once
-// in each direction; in a reduce to the first node, once in all.
+// in each direction. In a reduce to a root on the first node, it crosses each border only once.
 #include "coll/build_functions.h"
 #include "coll/nodes_in_order.h"
 

@@ -1,10 +1,9 @@
 // Scan and exscan in the node's shared memory along the chain of ranks, chunk by chunk: each rank
 // adds its input to the sum of the rank below and stores the result for the rank above, which works
 // on the previous chunk meanwhile. With vectors of n bytes, each rank copies n bytes and reduces n,
-// however many ranks there are. Each border between NUMA domains of consecutive ranks is crossed
-// once. The algorithm keeps the order of operands.
-// Hoefler, Lumsdaine, Rehm, SC07 (LibNBC, the chain); Jocksch, Piccinali, shared-memory persistent
-// allreduce (chunks)
+// however many ranks there are. If the ranks of each NUMA domain are consecutive, the data cross
+// each domain border once. The algorithm keeps the order of operands. Hoefler, Lumsdaine, Rehm,
+// SC07 (LibNBC, the chain); Jocksch, Piccinali, shared-memory persistent allreduce (chunks)
 #include "coll/build_functions.h"
 #include "coll/node_chunks.h"
 
@@ -17,8 +16,8 @@ std::int64_t most(const Builder& b) {
   return std::max<std::int64_t>(b.tuning().chunk_bytes / 2 / b.shape().recv.extent, 1);
 }
 
-// Builds the scan along the chain of ranks. A rank's signal of a chunk also says that it has read
-// the chunk of the rank below.
+// Builds the scan along the chain of ranks. When a rank signals a chunk, it has also read that
+// chunk of the rank below.
 void scan_along_chain(Builder& b, bool exclusive) {
   const Shape& s = b.shape();
   const int below = s.rank - 1, above = s.rank + 1;

@@ -10,7 +10,8 @@
 namespace weft {
 namespace {
 
-// Stores the sum of the first `ranks` ranks as the result; the last of them may be this rank.
+// Computes the sum of the vectors of ranks 0, …, ranks - 1 as this rank's result. The last of these
+// may be this rank itself.
 void sum_of_first(Builder& b, int ranks) {
   const Shape& s = b.shape();
   if (s.recv.count == 0) return;

@@ -14,8 +14,8 @@
 namespace weft {
 namespace {
 
-// Adds the root's sends. The subtree that wraps around the last rank, if any, is packed and sent
-// last, so that the others need not wait for the packing.
+// Adds the root's sends. One subtree may continue with rank 0 behind the last rank. Its blocks are
+// packed and sent last, so that the other subtrees need not wait for the packing.
 void scatter_from_root(Builder& b, const BlockSubtrees& tree) {
   const Shape& s = b.shape();
   const std::vector<int> children = tree.children();

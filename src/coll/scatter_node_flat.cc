@@ -15,7 +15,8 @@ namespace {
 
 void give_all(Builder& b, NodeChunks& chunk) {
   const Shape& s = b.shape();
-  std::vector<PackedBlock> blocks;  // blocks of other ranks, by distance from the root
+  // Blocks of the other ranks, beginning with the rank above the root.
+  std::vector<PackedBlock> blocks;
   for (int i = 1; i < s.size; ++i)
     blocks.emplace_back(b, outgoing(s, ring_at(s.rank, i, s.size)), chunk.is_cut());
   for (PackedBlock& block : blocks) block.pack();

@@ -1,5 +1,5 @@
-// Returns the number of segments into which a pipeline of ranks divides long data. It depends only
-// on the bytes and the number of ranks, since all ranks must choose alike.
+// Computes the number of segments into which a pipeline of ranks divides long data. It depends only
+// on the bytes and the number of ranks, so all ranks get the same number.
 #pragma once
 
 #include <algorithm>
