@@ -5,12 +5,12 @@
 
 namespace weft {
 
-// A function that returns the value of an environment variable; nullptr if it is not set.
+// A function that returns the value of an environment variable, or nullptr if it is not set.
 using Variables = std::function<const char*(const char* name)>;
 
-// Returns whether all ranks of the job run on one node according to its launcher: Hydra (all ranks
-// are local ranks), Open MPI's mpirun (likewise), or srun (the step has one node). Returns false if
-// none of them tells. The result is equal on all ranks.
+// Returns whether the launcher says that all ranks of the job run on one node: for Hydra and Open
+// MPI's mpirun, that all ranks are local ranks; for srun, that the step has one node. Returns false
+// if no launcher says so. The result is equal on all ranks.
 bool on_one_node(const Variables& variables);
 
 }  // namespace weft

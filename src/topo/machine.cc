@@ -1,4 +1,5 @@
-// Describes the machine by the beginning of /proc/cpuinfo and a few files of /sys.
+// Describes the machine on which Weft runs, from the beginning of /proc/cpuinfo and a few files of
+// /sys.
 #include "topo/machine.h"
 
 #include <fcntl.h>
@@ -34,8 +35,8 @@ std::string field(std::string_view cpuinfo, std::string_view name) {
   return colon < end ? std::string(cpuinfo.substr(colon + 2, end - colon - 2)) : "";
 }
 
-// Returns the name of the processor. The kernel reports numbers instead of names for Arm
-// processors.
+// Returns the name of the processor; for Arm processors, of which the kernel has no names, the
+// kernel's numbers instead.
 std::string processor() {
   const std::string cpuinfo = beginning_of("/proc/cpuinfo");
   const std::string model = field(cpuinfo, "model name");

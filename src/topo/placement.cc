@@ -1,5 +1,5 @@
-// Implements the placement policies. Each policy is a pure function. Integer arithmetic replaces
-// the fractions in the equations of the paper (placement.h).
+// Implements the policies that choose cores for progress threads. Each policy is a pure function.
+// Integer arithmetic replaces the fractions in the equations of the paper (placement.h).
 #include "topo/placement.h"
 
 #include <algorithm>
@@ -29,8 +29,8 @@ std::vector<int> numa_nodes_of(const Topology& topology) {
   return nodes;
 }
 
-// Returns the position of free core number `block` if the free cores are spread evenly: ⌈(block +
-// 1)·δ⌉ − 1 with δ = cores / free.
+// Returns the position of free core number `block` among `cores` cores of which `free` are free and
+// evenly spread: ⌈(block + 1)·δ⌉ − 1 with δ = cores / free.
 int free_position(int cores, int free, int block) {
   return ((block + 1) * cores + free - 1) / free - 1;
 }
@@ -45,9 +45,9 @@ Error no_free_core(const char* policy, const NodeRanks& ranks) {
                " leave none free: start fewer ranks per node"};
 }
 
-// Equation 1 of the paper (placement.h): the free cores of the rank's NUMA node are shared out by
-// the ranks' positions M; block ⌊M/δ⌋ gets the next free core, with δ = cores / free cores. If
-// there is none, the thread stays on its rank's core.
+// Chooses a core by equation 1 of the paper (placement.h): the rank at position M of its NUMA
+// node's cores gets free core number ⌊M/δ⌋ of that node, with δ = cores / free cores. If the node
+// has no free core, the thread stays on its rank's core.
 Result<int> place_numa(const Topology& topology, const NodeRanks& ranks, int local_rank) {
   const auto free = free_cores(topology, ranks);
   if (free.empty()) return no_free_core("numa", ranks);
@@ -63,8 +63,8 @@ Result<int> place_numa(const Topology& topology, const NodeRanks& ranks, int loc
   return near[static_cast<std::size_t>(position) * near.size() / cores.size()];
 }
 
-// Equation 2 of the paper (placement.h): neighbouring ranks use different cores, so that one thread
-// sends while the next one receives.
+// Chooses a core by equation 2 of the paper (placement.h): neighbouring ranks get different free
+// cores, so that one thread sends while the next one receives.
 Result<int> place_odd_even(const Topology& topology, const NodeRanks& ranks, int local_rank) {
   const auto free = free_cores(topology, ranks);
   if (free.empty()) return no_free_core("odd-even", ranks);
@@ -126,7 +126,7 @@ Result<int> place_pack(int threads_per_core, const Topology& topology, const Nod
   return packed(threads_per_core, topology, ranks)[static_cast<std::size_t>(local_rank)];
 }
 
-// Returns for instance "0 to 5, 7", or "none" if there are no cores.
+// Returns the cores as text, such as "0 to 5, 7"; "none" if there are no cores.
 std::string in_words(std::vector<int> cores) {
   std::sort(cores.begin(), cores.end());
   std::string words;
@@ -139,8 +139,8 @@ std::string in_words(std::vector<int> cores) {
   return words.empty() ? "none" : words;
 }
 
-// Appends to `result` the cores of `ranks` ranks on a NUMA node with these cores, so that the free
-// cores lie evenly among them.
+// Appends to `result` the cores for `ranks` ranks, chosen from `cores` so that the free cores lie
+// evenly among them.
 void spread(const std::vector<int>& cores, int ranks, std::vector<int>& result) {
   const int free = size_of(cores) - ranks;
   for (int position = 0, block = 0; position < size_of(cores); ++position) {

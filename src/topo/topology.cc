@@ -47,8 +47,8 @@ bool bind_all(void* library, const std::string& prefix, HwlocCalls& calls) {
          bind(library, prefix, "topology_set_synthetic", calls.set_synthetic);
 }
 
-// Opens hwloc: first Weft's own copy, which a wheel installs beside Weft's libraries with prefixed
-// names, then the system's.
+// Opens hwloc: the copy that Weft's Python wheel installs beside Weft's libraries, whose functions
+// have a prefix; if there is none, the system's.
 Result<HwlocCalls> open_hwloc() {
   HwlocCalls calls;
   for (const char* path : {"$ORIGIN/libweft-hwloc.so", "$ORIGIN/../../lib/weft/libweft-hwloc.so"})
@@ -94,7 +94,7 @@ void for_each_object(const HwlocCalls& calls, hwloc_topology_t tree, hwloc_obj_t
   for (unsigned i = 0; i < calls.count(tree, depth); ++i) visit(calls.object(tree, depth, i));
 }
 
-// Reads the machine that `choose` selects in hwloc; without a selection hwloc reads this machine.
+// Reads the machine that choose() selects in hwloc: this one if it selects none.
 template <class Choose>
 Result<Topology> read_by(const HwlocCalls& calls, const Choose& choose) {
   hwloc_topology_t tree;
