@@ -1,8 +1,8 @@
 // Implements libweft-heap.so, which `weft run --shared-heap` preloads. It takes large allocations
 // of the application from memory that the other ranks of the node can access, so that collectives
-// on them need no copy. Small allocations come from the C library as usual, and so do all others
-// once that memory is used up. The heap follows Li, Hoefler, Snir, NUMA-aware shared-memory
-// collective communication for MPI, HPDC 2013.
+// on them need no copy. Small allocations come from the C library as usual, and so do large ones
+// when that memory is full. The heap follows Li, Hoefler, Snir, NUMA-aware shared-memory collective
+// communication for MPI, HPDC 2013.
 #include <dlfcn.h>
 #include <malloc.h>
 
@@ -16,8 +16,8 @@
 
 #include "shm/shared_heap.h"
 
-// The C library's own functions, under the names that it exports for libraries that replace
-// malloc().
+// The C library's own allocation functions, under the names that it exports for libraries that
+// replace malloc().
 extern "C" {
 void* __libc_malloc(std::size_t bytes);
 void* __libc_calloc(std::size_t count, std::size_t bytes);
@@ -34,8 +34,8 @@ using weft::SharedHeap;
 constexpr std::size_t kPage_bytes = 4096;
 constexpr std::size_t kNever = SIZE_MAX;
 
-// Returns the size in bytes from which allocations come from the shared heap. Without
-// WEFT_SHARED_HEAP no size is large enough, because a launcher may load this library, too.
+// Returns the size in bytes from which allocations come from the shared heap. Returns SIZE_MAX if
+// WEFT_SHARED_HEAP is not set, since a launcher may load this library, too.
 std::size_t threshold_bytes() {
   static const std::size_t threshold = [] {
     const char* text = std::getenv("WEFT_SHARED_HEAP");
@@ -51,8 +51,8 @@ enum class State : int { none, being_made, there, refused };
 std::atomic<State> state{State::none};
 std::atomic<SharedHeap*> heap{nullptr};
 
-// Creates the heap. Returns nullptr if that fails, or if another call has begun to create it.
-// Meanwhile all allocations come from the C library.
+// Creates the shared heap. Returns nullptr if that fails, or if another call has begun to create
+// it. All allocations come from the C library until then.
 SharedHeap* make_heap() {
   State expected = State::none;
   if (!state.compare_exchange_strong(expected, State::being_made)) return nullptr;
@@ -100,8 +100,8 @@ using UsableSize = std::size_t (*)(void*);
 
 #define WEFT_EXPORT extern "C" __attribute__((visibility("default")))
 
-// Returns the heap, after creating it if necessary. Is called by Weft's main library, which shares
-// the heap with the other ranks.
+// Returns the shared heap, after creating it if necessary; nullptr if that fails. Weft's main
+// library calls this function, and shares the heap with the other ranks.
 WEFT_EXPORT SharedHeap* weft_shared_heap() {
   SharedHeap* const there = heap.load(std::memory_order_acquire);
   return there ? there : make_heap();
@@ -128,8 +128,9 @@ WEFT_EXPORT void free(void* block) noexcept {
     __libc_free(block);
 }
 
-// Changes the size of a block. The block grows in the shared heap only if it was allocated there,
-// even if it becomes large: the C library extends its own blocks without a copy.
+// Changes the size of a block. Only a block that was allocated in the shared heap grows there.
+// Others stay in the C library's heap even if they become large, since the C library extends them
+// without a copy.
 WEFT_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
   SharedHeap* const from = heap_of(block);
   if (!block) return malloc(bytes);
