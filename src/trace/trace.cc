@@ -1,4 +1,4 @@
-// Implements Trace: ring buffers of events, and their output as JSON.
+// Implements Trace: keeps each thread's events in a ring buffer, and writes them as JSON.
 #include "trace/trace.h"
 
 #include <algorithm>
@@ -58,8 +58,8 @@ Trace::Track* Trace::add_track(std::string name, bool gaps_are_computing) {
 std::string Trace::events_json(int rank, const std::string& host, std::int64_t offset_ns,
                                std::int64_t end_ns) const {
   std::string out;
-  // `offset_ns` is also written to the file, because the advisor compares clocks more closely and
-  // subtracts it again.
+  // `offset_ns`, by which the times were shifted to rank 0's clock, is also written to the file.
+  // The advisor compares the clocks more closely, and subtracts it again.
   append_metadata(out, "process_name", rank, 0, "rank " + std::to_string(rank) + " (" + host + ")",
                   ",\"offset_ns\":" + std::to_string(offset_ns));
   const std::lock_guard lock(mutex_);

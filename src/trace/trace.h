@@ -1,5 +1,5 @@
-// Trace: the activities of each thread of this rank over time. They are kept in a ring buffer per
-// thread and written as Chrome/Perfetto JSON events (https://ui.perfetto.dev opens the file).
+// Trace: what each thread of this rank does over time. It keeps events in a ring buffer per thread,
+// and writes them as Chrome/Perfetto JSON events (https://ui.perfetto.dev opens the file).
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,20 @@ namespace weft {
 
 class Trace {
  public:
-  // The events of a thread. Only that thread writes them. Others read them after the thread has
-  // ended or paused.
+  // Track: the events of one thread. Only that thread writes them. Others read them after the
+  // thread has ended or paused.
   class Track {
    public:
     Track(std::string name, bool gaps_are_computing);
     void span(const char* name, std::int64_t begin_ns, std::int64_t end_ns);
-    // Begins activity `name` at `at_ns`; equal consecutive activities become one span.
+    // Begins activity `name` at time `at_ns`. If it is the current one already, that activity
+    // continues.
     void change(const char* name, std::int64_t at_ns);
 
    private:
     friend class Trace;
     struct Event {
-      const char* name;  // points to static storage
+      const char* name;  // name of the activity, in static storage
       std::int64_t begin_ns;
       std::int64_t end_ns;
     };
@@ -38,11 +39,11 @@ class Trace {
     std::int64_t current_since_ns_ = 0;
   };
 
-  // Adds a track, which lives as long as the trace.
+  // Adds a track for a thread. It lives as long as the trace.
   Track* add_track(std::string name, bool gaps_are_computing);
 
-  // Returns the rank's events as comma-separated JSON objects. Their times are in microseconds,
-  // after `offset_ns` was added.
+  // Returns the rank's events as comma-separated JSON objects, with times in microseconds.
+  // `offset_ns` is added to each time, so that ranks with different clocks can be compared.
   std::string events_json(int rank, const std::string& host, std::int64_t offset_ns,
                           std::int64_t end_ns) const;
 
