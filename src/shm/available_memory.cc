@@ -1,5 +1,5 @@
-// Finds out how much memory is available: reads /proc/meminfo, and memory.max and memory.current of
-// the control groups (version 2).
+// Finds out how much memory is available, from /proc/meminfo and from memory.max and memory.current
+// of the process's control groups (version 2).
 #include "shm/available_memory.h"
 
 #include <algorithm>
@@ -23,16 +23,16 @@ std::int64_t of_the_system() {
   return kNoLimit;
 }
 
-// Returns the number in a file; `otherwise` if there is no such file or it holds "max", which means
-// no limit.
+// Returns the number that a file contains; `otherwise` if there is no such file, or if it contains
+// "max", which means no limit.
 std::int64_t number_in(const std::string& path, std::int64_t otherwise) {
   std::ifstream file(path);
   std::int64_t value = 0;
   return file >> value ? value : otherwise;
 }
 
-// Returns the path of the process's control group below the root, such as "/user.slice/job"; empty
-// if unknown.
+// Returns the path of this process's control group below the root, such as "/user.slice/job"; empty
+// if it is unknown.
 std::string own_group() {
   std::ifstream file("/proc/self/cgroup");
   for (std::string line; std::getline(file, line);)

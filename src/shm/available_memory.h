@@ -1,6 +1,6 @@
-// Returns how much memory can be used now without taking any from other processes: the minimum of
-// the system's and, if a batch system or container limits it, that of this process's control
-// groups.
+// Returns how many bytes of memory can be used now without taking any from other processes. Besides
+// the system's available memory, the limits of this process's control groups count, which a batch
+// system or a container may set.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,9 @@
-// Chooses how long data are copied. memmove() uses `rep movsb` for long data if the processor
-// reports that this is fast. AMD processors report so as well, but are slow unless both sides are
-// aligned alike, which glibc considers only from 2.40 on: an allreduce of 8 MiB took 1.4 times as
-// long. But if others have read the destination before, `rep movsb` invalidates their cache lines
-// without fetching them, in as little as a quarter of the time (docs/decisions.md).
+// Chooses by which instructions long data are copied. memmove() uses `rep movsb` for long data if
+// the processor reports that this is fast. AMD processors report so as well, but are slow unless
+// both buffers are aligned alike, which glibc considers only from 2.40 on: an allreduce of 8 MiB
+// took 1.4 times as long. But if other cores have read the destination before, `rep movsb`
+// invalidates their cache lines without fetching them, in as little as a quarter of the time
+// (docs/decisions.md).
 #include "shm/copy.h"
 
 #ifdef __x86_64__
@@ -21,7 +22,7 @@ using Copy = void (*)(std::byte* to, const std::byte* from, std::int64_t bytes);
 
 #ifdef __x86_64__
 // Returns whether the processor reports that `rep movsb` is fast (AMD64 manual, volume 3: CPUID 7,
-// EBX bit 9, ERMS). AMD processors report it since Zen 3.
+// EBX bit 9, ERMS). AMD processors do since Zen 3.
 bool has_fast_strings() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & (1u << 9)) != 0;
@@ -32,7 +33,7 @@ void copy_string(std::byte* to, const std::byte* from, std::int64_t bytes) {
 }
 #endif
 
-// Returns the vectorised copy function; nullptr if memmove() is as fast.
+// Returns the function that copies by vector instructions; nullptr if memmove() is as fast.
 Copy vectors() {
 #ifdef __x86_64__
   if (processor() == Processor::amd)

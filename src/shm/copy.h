@@ -1,4 +1,4 @@
-// Copies data into and out of the node's memory.
+// Copies data into and out of the memory that the ranks of a node share.
 #pragma once
 
 #include <cstdint>
@@ -6,16 +6,17 @@
 
 namespace weft {
 
-// Says who will read the copied data.
+// Says which process reads the copied data next, by which the instructions of the copy are chosen.
 enum class Reader : std::uint8_t { self, others };
 
 void copy_long(void* to, const void* from, std::int64_t bytes, Reader reader);
 
-// Copies `bytes` bytes; reader: who will read them next. The buffers may overlap, as for memmove().
+// Copies `bytes` bytes. The buffers may overlap, as for memmove(). reader: which process reads the
+// copied data next.
 inline void copy_bytes(void* to, const void* from, std::int64_t bytes,
                        Reader reader = Reader::self) {
   constexpr std::int64_t kLong_bytes = 4096;
-  // This is the most frequent case, a single element; it avoids a function call.
+  // A single element of 8 bytes is the most frequent case; it needs no function call.
   if (bytes == sizeof(std::uint64_t))
     std::memcpy(to, from, sizeof(std::uint64_t));
   else if (bytes < kLong_bytes)

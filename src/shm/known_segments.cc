@@ -1,5 +1,5 @@
-// Keeps the list of segments that this process maps. Entries of released segments are dropped when
-// another segment is added.
+// Keeps the list of shared-memory segments that this process maps. Adding a segment drops the
+// entries of segments that were released.
 #include "shm/known_segments.h"
 
 namespace weft {

@@ -1,5 +1,5 @@
-// Assigns node buffers to operations. The memory begins with the numbers of the operations that
-// each rank has completed; the buffers follow.
+// Implements NodeBuffers: assigns parts of a node's shared memory to operations. The memory begins
+// with the numbers of the operations that each rank has completed; the node buffers follow.
 #include "shm/node_buffers.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@ std::int64_t front_bytes(int ranks, int buffers) {
   return to_pages((buffers + 1) * ranks * kSlotBytes);
 }
 
-// Pauses between two reads of a counter. Without a pause a waiting core keeps moving the cache
-// line: a signal is seen five times as late.
+// Pauses between two reads of a counter in shared memory. Without a pause the waiting core keeps
+// moving the cache line, and sees the awaited value five times as late.
 void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -43,7 +43,8 @@ NodeBufferUse::Seen NodeBufferUse::look_again(int rank, std::uint32_t value, int
     const std::uint64_t counter = counter_of(rank);
     if (is_seen(counter, value)) return Seen::yes;
     if (counter >> kUse != base_ >> kUse) {
-      // The rank has begun a later use of the buffer, so it has reached all values of this use.
+      // The rank already uses the buffer for a later operation, so in this operation it had reached
+      // any value.
       if (is_reached(base_, counter)) return Seen::yes;
     } else if (counter >> kSignalBits != base_ >> kSignalBits) {
       return Seen::other_call;

@@ -6,11 +6,12 @@
 // published places.) There are several buffers, since an operation may start on one rank while
 // another rank still reads data of the previous one; so no rank waits for that unless another is
 // far behind. Long operations use only the first two buffers: their memory is then more likely to
-// be in a cache, which matters more. Each rank publishes in few slots which operations it has
-// completed, since each write to a slot that others read costs a cache line transfer. For
-// operations that complete in order the last number suffices. Among the others, an operation that
-// completes while no other is in progress announces that all before it have completed, too;
-// otherwise it announces only itself, in a slot of its buffer.
+// be in a cache, which matters more.
+// Each rank publishes in few slots which operations it has completed, since each write to a slot
+// that others read costs a cache line transfer. For operations that complete in order the last
+// number suffices. Among the others, an operation that completes while no other is in progress
+// announces that all before it have completed, too; otherwise it announces only itself, in a slot
+// of its buffer.
 #pragma once
 
 #include <array>
@@ -28,37 +29,39 @@ namespace weft {
 class NodeBuffers;
 
 // NodeBufferUse: the use of a node buffer by one operation. A rank's counter holds, from the
-// highest bits to the lowest, the number of the use, the fingerprint of the call and the number of
-// signals. The number of the use repeats only after 2^32 - 1 uses.
+// highest bits to the lowest, the number of the use, a hash of the call (fingerprint) and the
+// number of signals that the rank has given. The number of the use repeats only after 2^32 - 1
+// uses.
 class NodeBufferUse {
  public:
   NodeBufferUse() = default;
 
   // Returns the address of the memory that schedules call Buffer::node; nullptr if the operation
-  // uses no node buffer.
+  // needs no shared memory.
   std::byte* memory() const { return memory_; }
   NodeBuffers* node_buffers() const { return buffers_; }
-  // Returns the same use of the buffer for another NodeBuffers object over the same memory, made
-  // for the same rank in another process.
+  // Returns the same use of the buffer for another NodeBuffers object over the same memory, which
+  // another process has made for the same rank.
   NodeBufferUse in(NodeBuffers& others) const;
-  bool is_odd() const;  // returns true in every other use of this buffer
+  bool is_odd() const;  // returns true in every second use of this buffer
 
-  // Sets the counter of this rank. A rank that sees the value also sees all earlier writes.
+  // Sets this rank's counter to `value`. A rank that sees the value also sees all earlier writes.
   void signal(std::uint32_t value) const {
     counter_at(own_slot_).store(base_ + value, std::memory_order_release);
   }
-  // The answer to whether a rank has signalled: no, yes, or no because the rank takes part in a
-  // call with another fingerprint.
+  // The answer to whether a rank has signalled: no, yes, or no because it takes part in another
+  // call (its counter has another fingerprint).
   enum class Seen : std::uint8_t { no, yes, other_call };
-  // Reads a rank's counter until it has reached `value`, at most `polls` times, and returns whether
-  // it has.
+  // Reads the counter of `rank` until it has reached `value`, at most `polls` times, and returns
+  // whether it has.
   Seen look_for(int rank, std::uint32_t value, int polls) const {
     if (polls == 0) return Seen::no;
     return is_seen(counter_of(rank), value) ? Seen::yes : look_again(rank, value, polls);
   }
 
-  // tell() stores a word at this offset in the node buffer; is_told() returns whether it is there.
-  // A signal and a wait must lie between them.
+  // tell() stores a word at this offset of the node buffer; is_told() returns whether the word
+  // there is `word`. A signal of the rank that stores and a wait of the rank that reads must lie
+  // between them.
   void tell(std::int64_t offset, std::uint32_t word) const {
     word_at(offset).store(word, std::memory_order_relaxed);
   }
@@ -66,13 +69,13 @@ class NodeBufferUse {
     return word_at(offset).load(std::memory_order_relaxed) == word;
   }
 
-  // Returns the slot in which the rank with this node rank shows its buffers.
+  // Returns the slot in which the rank with this node rank publishes where its buffers are.
   std::byte* shown_by(int node_rank) const;
   // answer() publishes whether this rank can access all ranks' buffers in place. answer_of()
-  // returns another rank's answer; nothing if it has not answered yet.
+  // returns the answer of another rank; nothing if it has not answered yet.
   void answer(bool reaches) const;
   std::optional<bool> answer_of(int node_rank) const;
-  // worth_looking() returns whether this operation should try to use other ranks' buffers in place;
+  // worth_looking() returns whether this operation should try to use other ranks' buffers in place.
   // looked() records whether that was possible. Both may be called only between may_begin() and
   // end(): then all earlier operations in the node buffer are over on all ranks, so all ranks get
   // the same answer.
@@ -81,15 +84,16 @@ class NodeBufferUse {
 
   // Returns true once no rank uses the node buffer for an earlier operation.
   bool may_begin() const;
-  // Writes a spare word of the slot that this rank uses next, so that this core owns the slot's
-  // cache line in time: other cores have read it, and the next operation probably begins by writing
-  // there. (A prefetch for writing took longer.) Must precede end(). It pays only for operations
-  // whose data fit into slots: during a longer one, waiting ranks read the line again.
+  // Writes to the spare word of the slot that this rank uses next, so that this core owns the
+  // slot's cache line in time: other cores have read it, and the next operation probably begins by
+  // writing there. (A prefetch for writing took longer.) Must precede end(). It pays only for
+  // operations whose data fit into slots: during a longer one, waiting ranks read the line again.
   void own_next_slot() const;
-  // Ends this rank's use of the node buffer. synchronizing: no rank completes this operation before
-  // all have entered it.
+  // Ends this rank's use of the node buffer. synchronizing: true if no rank completes this
+  // operation before all have entered it.
   void end(bool synchronizing) const;
-  // Ends it before its time: ranks that wait for this one see another call.
+  // Ends this rank's use of the node buffer before the operation is complete. Ranks that wait for
+  // this one see another call, and fail.
   void give_up() const {
     counter_at(own_slot_).store(base_ & ~kFingerprintMask, std::memory_order_release);
     end(false);
@@ -101,7 +105,8 @@ class NodeBufferUse {
   static constexpr std::uint64_t kFingerprintMask = ((std::uint64_t{1} << kFingerprintBits) - 1)
                                                     << kSignalBits;
 
-  // Compares counters; correct even if the counter has wrapped around.
+  // Returns whether a counter has reached a value. This is right even if the counter has wrapped
+  // around.
   static bool is_reached(std::uint64_t value, std::uint64_t counter) {
     return static_cast<std::int64_t>(counter - value) >= 0;
   }
@@ -128,16 +133,18 @@ class NodeBufferUse {
   std::byte* own_slot_ = nullptr;
   std::uint64_t base_ = 0;
   std::uint64_t number_ = 0;  // number of the operation, counted from 1
-  std::uint64_t before_ = 0;  // number of the operation that used the node buffer before; 0: none
+  // Number of the operation that used the node buffer before; 0 if there was none.
+  std::uint64_t before_ = 0;
   std::uint32_t buffer_ = 0;
   bool in_order_ = false;
-  bool after_in_order_ = false;  // the operation that used it before ends in order
+  // True if operation number `before_` completes in order (Ends::in_order).
+  bool after_in_order_ = false;
 };
 
-// Says when operations complete that use the same node buffers: in the order of their starts, or at
+// Says when operations on the same node buffers complete: each before the next one starts, or at
 // any time.
 enum class Ends : std::uint8_t {
-  in_order,  // before the next one starts: blocking calls, starts of one request
+  in_order,  // before the next one starts, as blocking calls and starts of one request do
   any_time,
 };
 
@@ -146,86 +153,90 @@ class NodeBuffers {
   static std::int64_t bytes(int ranks, std::int64_t buffer_bytes);
 
   // `memory` must be page-aligned, have bytes() bytes, be zero at first, and outlive this object.
-  // buffer_bytes: the size of the slots and the memory after them.
+  // buffer_bytes: the size of a buffer without the slots in which ranks publish where their buffers
+  // are.
   NodeBuffers(std::byte* memory, int rank, int ranks, std::int64_t buffer_bytes);
   NodeBuffers(const NodeBuffers&) = delete;
   NodeBuffers& operator=(const NodeBuffers&) = delete;
 
   std::byte* memory() const { return memory_; }
-  // These functions return the arguments with which other processes can construct NodeBuffers over
-  // the same memory.
+  // rank(), ranks() and buffer_bytes() return the arguments with which another process can
+  // construct NodeBuffers over the same memory.
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   std::int64_t buffer_bytes() const { return buffer_bytes_ - ranks_ * kSlotBytes; }
 
-  // taken() returns how many uses of buffers this rank has begun; are_at_rest() returns whether all
-  // ranks have completed all of them.
+  // taken() returns how many times this rank has begun to use a buffer. are_at_rest() returns
+  // whether all ranks have completed all these uses.
   std::uint64_t taken() const { return taken_; }
   bool are_at_rest();
-  // Prepares the buffers for another communicator, once are_at_rest() holds. anew: the memory was
-  // zeroed.
+  // Prepares the buffers for another communicator. are_at_rest() must be true. anew: true if the
+  // memory was zeroed.
   void begin_again(bool anew);
 
-  // Assigns a buffer to the next operation. All ranks must assign the same buffers in the same
-  // order. `schedule` is the operation's, or the first one to be tried.
+  // Assigns a buffer to the next operation. All ranks must assign buffers in the same order.
+  // schedule: that of the operation; if it has two, the one that is tried first.
   NodeBufferUse next(Ends ends, const Schedule& schedule) {
     NodeBufferUse turn;
     next(ends, schedule, &turn);
     return turn;
   }
-  // Does the same, and constructs the result in place: a copy would have to wait until the stores
-  // have reached the cache.
+  // Assigns a buffer to the next operation and constructs the result at `turn`. (A copy of the
+  // result would have to wait until the stores have reached the cache.)
   void next(Ends ends, const Schedule& schedule, NodeBufferUse* turn);
 
  private:
   friend class NodeBufferUse;
   using Counter = std::atomic_ref<std::uint64_t>;
   static constexpr std::int64_t kOverOffset = 8;
-  // The number of buffers, and of those that long operations use. They are powers of two, so that
-  // an operation's buffer is computed by a mask.
+  // kCount: the number of buffers. kCountOfLong: how many of them long operations use. Both are
+  // powers of two, so that the buffer of an operation is computed by a mask.
   static constexpr unsigned kCount = 4, kCountOfLong = 2;
 
-  // The state of a node buffer as this rank knows it; equal on all ranks.
+  // The state of a node buffer. All ranks have equal values.
   struct View {
     std::byte* memory = nullptr;
     std::uint64_t uses = 0;
-    std::uint64_t last = 0;  // number of the operation that used it last
+    std::uint64_t last = 0;  // number of the last operation that used the buffer
     bool last_in_order = true;
   };
 
-  Counter passed(int rank) const;  // the rank's last completed operation that ends in order
-  // These are for operations that end at any time. over(): the number up to which the rank has
-  // completed all. released(): the last one in the buffer that announced only itself.
+  // Last completed operation of `rank` among those that complete in order.
+  Counter passed(int rank) const;
+  // Counters for operations that complete at any time. over(): the rank has completed all
+  // operations up to this number. released(): number of the last operation in this buffer that the
+  // rank has completed and that announced only itself.
   Counter over(int rank) const;
   Counter released(std::uint32_t buffer, int rank) const;
   bool all_have_passed(std::uint64_t number) {
     return all_passed_.load(std::memory_order_acquire) >= number || look_who_passed(number);
   }
   bool look_who_passed(std::uint64_t number);
-  // Returns whether all ranks have completed this operation, which may end at any time and is the
-  // last one in its node buffer.
+  // Returns whether all ranks have completed operation `number`, the last one in its node buffer.
+  // It is an operation that may complete at any time.
   bool all_have_ended(std::uint32_t buffer, std::uint64_t number) {
     return all_over_.load(std::memory_order_acquire) >= number || look_who_ended(buffer, number);
   }
   bool look_who_ended(std::uint32_t buffer, std::uint64_t number);
   void end_at_any_time(std::uint32_t buffer, std::uint64_t number);
 
-  // The memory begins with the numbers of completed operations; the node buffers follow.
+  // The shared memory: first the numbers of completed operations of each rank, then the node
+  // buffers.
   std::byte* const memory_;
   const int rank_;
   const int ranks_;
-  const std::int64_t buffer_bytes_;  // bytes of a buffer, with all slots
+  const std::int64_t buffer_bytes_;  // bytes of one buffer, including all its slots
   std::uint64_t taken_ = 0;
-  // The number of operations that end at any time, and how many of them this process has completed.
-  // (A core agent completes operations by NodeBuffers of its own, which assign none; later
-  // operations then announce only themselves.)
+  // How many operations that complete at any time were begun by this process, and how many of these
+  // it has completed. (A core agent completes operations by NodeBuffers of its own, so its
+  // completions are missing here; later operations then announce only themselves.)
   std::atomic<std::uint32_t> taken_at_any_time_{0}, ended_at_any_time_{0};
   std::array<View, kCount> views_{};
-  // State of worth_looking(), for each buffer; allocated when it is first called.
+  // State of worth_looking() for each buffer; allocated when it is first needed.
   std::array<std::unique_ptr<RetryBackoff>, kCount> backoffs_;
-  // The highest number up to which all ranks have completed all operations: all_passed_ for
-  // operations that end in order, all_over_ for those that end at any time. They are stored after
-  // reading the ranks' counters (release) and loaded before relying on them (acquire).
+  // All ranks have completed all operations up to this number: all_passed_ counts those that
+  // complete in order, all_over_ those that complete at any time. Both are stored after reading the
+  // ranks' counters (release), and loaded before relying on them (acquire).
   std::atomic<std::uint64_t> all_passed_{0}, all_over_{0};
 };
 
@@ -262,9 +273,10 @@ inline NodeBuffers::Counter NodeBuffers::released(std::uint32_t buffer, int rank
   return NodeBufferUse::counter_at(memory_ + slot * kSlotBytes);
 }
 
-// Publishes that an operation which may end at any time has ended. An operation counts as completed
-// after its end was published, so one that finds no other in progress has seen all published ends.
-// taken_at_any_time_ is read afterwards, so it includes all completed ones.
+// Publishes that this rank has completed an operation of those that complete at any time. If no
+// other one is in progress here, it announces that all up to this number have completed; otherwise
+// only this one. ended_at_any_time_ is read before taken_at_any_time_ and raised after each
+// announcement, so an operation that finds no other in progress has seen all announcements.
 inline void NodeBuffers::end_at_any_time(std::uint32_t buffer, std::uint64_t number) {
   const std::uint32_t ended = ended_at_any_time_.load(std::memory_order_acquire);
   const bool alone = taken_at_any_time_.load(std::memory_order_relaxed) - ended == 1;
@@ -284,8 +296,8 @@ inline std::byte* NodeBufferUse::shown_by(int node_rank) const {
   return memory_ + buffers_->buffer_bytes_ - (buffers_->ranks_ - node_rank) * kSlotBytes;
 }
 
-// Publishes an answer (see the class). It is stored as a counter, so that an answer from an earlier
-// use of the node buffer is not mistaken for this one.
+// Publishes this rank's answer. It has the form of a counter with the number of this use, so that
+// an answer from an earlier use of the buffer is not mistaken for it.
 inline void NodeBufferUse::answer(bool reaches) const {
   counter_at(shown_by(buffers_->rank_) + kAnswerOffset)
       .store(base_ + (reaches ? 1 : 2), std::memory_order_release);
@@ -334,7 +346,8 @@ inline void NodeBufferUse::end(bool synchronizing) const {
   NodeBuffers& all = *buffers_;
   if (!in_order_) return all.end_at_any_time(buffer_, number_);
   all.passed(all.rank_).store(number_, std::memory_order_release);
-  // All ranks have entered this operation, so all have completed the ones before it.
+  // In a synchronizing operation all ranks have entered this one, so all have completed the ones
+  // before it.
   if (synchronizing) all.all_passed_.store(number_ - 1, std::memory_order_release);
 }
 

@@ -1,12 +1,12 @@
 // NodeComparisons: lets the ranks of one node exchange numbers, so that each gets the maximum of
 // each number, without waiting. Ranks look for the result at certain calls of the program, which
 // are the same on all ranks. The first rank to look decides for all: either all have written their
-// numbers, or the decision is left to the next look. So a late rank gets the same answer. Two areas
-// of memory are used alternately, which suffices however far ranks drift apart: a rank begins a
-// comparison only when it knows the result of the previous one. Once all have written in one area,
-// no rank reads the other any more, and the last rank to write clears that one for the next
-// comparison. The class is independent of MPI and of the kind of memory, so that a test can run it
-// in all orders of accesses.
+// numbers and the result holds, or all ranks look again at the next of these calls. So a late rank
+// gets the same answer. Two areas of memory are used alternately, which suffices however far ranks
+// drift apart: a rank begins a comparison only when it knows the result of the previous one. Once
+// all have written in one area, no rank reads the other any more, and the last rank to write clears
+// that one for the next comparison. The class is independent of MPI and of the kind of memory, so
+// that a test can run it in all orders of accesses.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace weft {
 
-// Words in memory shared by the ranks, initially zero.
+// Words of 64 bits in memory that the ranks share. They must be zero at first.
 class SharedWords {
  public:
   explicit SharedWords(std::byte* memory) : words_(reinterpret_cast<std::int64_t*>(memory)) {}
@@ -26,11 +26,11 @@ class SharedWords {
   void set(std::size_t word, std::int64_t value) const {
     at(word).store(value, std::memory_order_release);
   }
-  // Increments the word and returns its previous value.
+  // Adds 1 to the word, and returns its previous value.
   std::int64_t add_one(std::size_t word) const {
     return at(word).fetch_add(1, std::memory_order_acq_rel);
   }
-  // Changes the word only if it has the expected value.
+  // Sets the word to `value` if it still has the expected value.
   void change(std::size_t word, std::int64_t expected, std::int64_t value) const {
     at(word).compare_exchange_strong(expected, value, std::memory_order_acq_rel);
   }
@@ -41,17 +41,17 @@ class SharedWords {
   std::int64_t* words_;
 };
 
-// A rank's part in comparisons of kNumbers non-negative numbers.
+// NodeComparisons: this rank's part in exchanges of kNumbers non-negative numbers.
 template <std::size_t kNumbers, class Shared = SharedWords>
 class NodeComparisons {
  public:
   using Numbers = std::array<std::int64_t, kNumbers>;
 
-  // The words of one of the two areas; the exchanged numbers follow them.
+  // The words in each of the two areas of shared memory. The exchanged numbers follow them.
   enum Word : std::size_t {
-    kTold,      // number of ranks that have written
-    kComplete,  // 1 if all ranks have written and the other area is cleared
-    kOutcome,   // result of all looks so far, encoded by state_after()
+    kTold,      // number of ranks that have written their numbers
+    kComplete,  // 1 if all ranks have written and the other area is cleared, otherwise 0
+    kOutcome,   // what the ranks have decided so far, encoded by state_after()
     kFirstNumber,
     kWordsOfPlace = kFirstNumber + kNumbers
   };
@@ -59,7 +59,8 @@ class NodeComparisons {
 
   NodeComparisons(Shared shared, int ranks) : shared_(shared), ranks_(ranks) {}
 
-  // Begins the next comparison by writing this rank's numbers. The previous one must have ended.
+  // Begins the next comparison: writes this rank's numbers. The previous comparison must have
+  // ended.
   void publish(const Numbers& own) {
     ++number_;
     looks_ = 0;
@@ -69,8 +70,9 @@ class NodeComparisons {
     shared_.set(word(kComplete), 1);
   }
 
-  // Looks for the result; the outcome is the same on all ranks. Returns the maxima, which ends the
-  // comparison, or nothing if the ranks must look again later.
+  // Returns the maximum of each number if all ranks have written theirs, which ends the comparison;
+  // otherwise nothing, and the ranks must look again later. The nth call since publish() returns
+  // the same on all ranks.
   std::optional<Numbers> look() {
     const bool is_complete = shared_.get(word(kComplete)) != 0;
     const std::int64_t before = state_after(looks_, false);
@@ -82,13 +84,14 @@ class NodeComparisons {
     return greatest;
   }
 
-  // For tests: returns the index of a comparison's word.
+  // Returns the index of a word in comparison `number`. Tests use it, too.
   static std::size_t word_of(std::int64_t number, std::size_t word) {
     return static_cast<std::size_t>(number % 2) * kWordsOfPlace + word;
   }
 
  private:
-  // Encodes the number of looks, and whether the last one ended the comparison.
+  // Returns the encoding of how often the ranks have looked, and whether the last look ended the
+  // comparison.
   static std::int64_t state_after(std::int64_t looks, bool is_over) {
     return 2 * looks + (is_over ? 1 : 0);
   }
@@ -102,8 +105,9 @@ class NodeComparisons {
 
   Shared shared_;
   int ranks_;
-  std::int64_t number_ = 0;  // number of the present comparison
-  std::int64_t looks_ = 0;   // number of this rank's looks for its result
+  std::int64_t number_ = 0;  // number of the current comparison
+  // How often this rank has looked for the result of the current comparison.
+  std::int64_t looks_ = 0;
 };
 
 }  // namespace weft

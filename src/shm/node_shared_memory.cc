@@ -1,6 +1,6 @@
-// Implements the reuse of a communicator's memory (node_shared_memory.h). It is reused only after
-// all of its ranks have left it, which its first page records. The numbering of its node buffers
-// continues, since all ranks have used the same ones, so their pages stay in use. Other memory that
+// Implements the reuse of a communicator's shared memory (node_shared_memory.h). It is reused only
+// after all of its ranks have left it, which its first page records. The node buffers keep their
+// numbering, since all ranks have used the same ones, so their pages stay in use. Other memory that
 // was handed out to the communicator is zeroed before it is handed out again.
 #include "shm/node_shared_memory.h"
 
@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-// Returns whether this process is a forked child. It needs no system call, unlike getpid().
+// Returns whether this process was forked after the first call of this function. It needs no system
+// call, unlike getpid().
 bool is_forked_child() {
   static bool is_child = false;
   [[maybe_unused]] static const int watched =
@@ -71,8 +72,8 @@ void NodeSharedMemory::leave() {
   if (left == static_cast<std::uint64_t>(node_buffers_.ranks())) settle();
 }
 
-// Decides whether the memory can be reused, and prepares it. Must be called by the last rank to
-// leave. Another rank may give the memory up at the same time.
+// Decides whether the memory can be reused, and prepares it. The last rank to leave the memory must
+// call it. Another rank may give the memory up at the same time.
 void NodeSharedMemory::settle() {
   Shared& page = shared();
   std::uint64_t state = page.state.load();
@@ -100,14 +101,15 @@ std::shared_ptr<NodeSharedMemory> NodeSharedMemories::add(std::shared_ptr<Segmen
 }
 
 std::shared_ptr<NodeSharedMemory> NodeSharedMemories::lend(std::unique_ptr<NodeSharedMemory> room) {
-  // This call starts the detection of forks.
+  // The first call of is_forked_child() starts the detection of forks.
   is_forked_child();
   return {room.release(),
           [this](NodeSharedMemory* lent) { put(std::unique_ptr<NodeSharedMemory>(lent)); }};
 }
 
-// Returns memory for another communicator of these ranks (node_shared_memory.h). It searches from
-// the memory that was used last, whose lines are more likely to be in cache.
+// Returns memory for another communicator of these ranks; nullptr if there is none
+// (node_shared_memory.h). It prefers the memory that was used last, whose lines are more likely to
+// be in cache.
 std::shared_ptr<NodeSharedMemory> NodeSharedMemories::take(const NodeSharedMemory::Group& group) {
   const std::lock_guard lock(mutex_);
   for (auto one = kept_.end(); one != kept_.begin();)
@@ -132,7 +134,7 @@ std::shared_ptr<NodeSharedMemory> NodeSharedMemories::take(Kept::iterator one) {
 }
 
 void NodeSharedMemories::put(std::unique_ptr<NodeSharedMemory> room) {
-  // A forked child does not own what its parent shares with other ranks.
+  // A forked child must not change memory that its parent shares with other ranks.
   if (is_forked_child()) return;
   Kept gone;
   const std::lock_guard lock(mutex_);
@@ -141,10 +143,10 @@ void NodeSharedMemories::put(std::unique_ptr<NodeSharedMemory> room) {
   gone = surplus();
 }
 
-// Removes the rooms (communicators' memory) that need not be kept, and returns them to be unmapped:
-// those that no rank will use again, then the oldest, starting with those that all ranks have left.
-// Other ranks may still keep a room that this rank gives up, as long as no rank was told to take
-// it.
+// Removes objects that need not be kept, and returns them to be unmapped: first those that no rank
+// will use again. If too many are left, it also removes the oldest ones, starting with those that
+// all ranks have left. Other ranks may keep memory that this rank gives up, as long as no rank was
+// told to take it for another communicator.
 NodeSharedMemories::Kept NodeSharedMemories::surplus() {
   Kept gone;
   std::size_t left = kept_.size();
@@ -167,7 +169,7 @@ std::size_t NodeSharedMemories::kept() {
   return kept_.size();
 }
 
-// The object is never destroyed, since rooms may be returned while the process exits.
+// The object is never destroyed, since memory may be returned to it while the process exits.
 NodeSharedMemories& node_shared_memories() {
   static auto* instance = new NodeSharedMemories;
   return *instance;

@@ -28,7 +28,8 @@ std::uint64_t random_token() {
       std::strerror(errno) + ", " + std::to_string(left) +
       " bytes left): the job ends; see whether the memory that it gave to a collective is there "
       "until the collective has ended");
-  // The process aborts, since launchers end the job after a signal, but not always after an exit.
+  // The process aborts instead of exiting, since launchers end the job after a signal, but not
+  // always after an exit.
   std::abort();
 }
 
@@ -85,9 +86,10 @@ void OneCopy::all_reach(std::span<const int> ranks) {
   reached_by_ = std::move(all);
 }
 
-// Copies by a system call (one_copy.h). The kernel reports faults on either side by the same error.
-// If pages of this process are write-protected, this thread must write them itself, since a signal
-// handler of the program may be waiting for the fault.
+// Copies by a system call (one_copy.h). The kernel reports the same error for an inaccessible page
+// on either side. If pages of this process are write-protected, this thread must write them itself,
+// since a signal handler of the program may be waiting for the fault; so the rest is copied by way
+// of a buffer.
 void OneCopy::read(int rank, const std::byte* there, std::byte* here, std::int64_t bytes) {
   const OtherProcess& process = peers_.at(rank).process;
   copied_bytes_.fetch_add(bytes, std::memory_order_relaxed);

@@ -1,5 +1,6 @@
-// OtherProcess: lets the kernel read and write the memory of another process of this node and user
-// (process_vm_readv, process_vm_writev), since the application's buffers are not in shared memory.
+// OtherProcess: copies from and to the memory of another process on this node with the same user,
+// through the kernel (process_vm_readv, process_vm_writev). It serves for the application's
+// buffers, which are not in shared memory.
 #pragma once
 
 #include <sys/types.h>
@@ -14,14 +15,14 @@ namespace weft {
 class OtherProcess {
  public:
   // The result of a copy. all: all bytes were copied. refused: the kernel does not permit it, or
-  // some of the memory is not accessible there; bytes before that may have been copied. ended: the
+  // some of the memory does not exist there; the bytes before that may have been copied. ended: the
   // process does not exist any more.
   enum class Moved : std::uint8_t { all, refused, ended };
 
   explicit OtherProcess(pid_t process) : process_(process) {}
 
-  // read() and write() copy between this process and `address` in the other one. left: the number
-  // of bytes not copied; errno then gives the reason.
+  // read() copies from `address` in the other process, and write() copies to it. left: gets the
+  // number of bytes that were not copied; errno then gives the reason.
   Moved read(std::byte* to, std::uintptr_t address, std::int64_t bytes,
              std::int64_t* left = nullptr) const {
     return move(to, address, bytes, left, [this](const iovec& here, const iovec& there) {
@@ -37,8 +38,8 @@ class OtherProcess {
   }
 
  private:
-  // Makes the system call `call` for all bytes, several times if a signal or the kernel's limit
-  // cuts it short.
+  // Makes the system call `call` until all bytes are copied: a signal or the kernel's limit may cut
+  // a call short.
   template <class Call>
   static Moved move(std::byte* own, std::uintptr_t address, std::int64_t bytes, std::int64_t* left,
                     Call call) {

@@ -1,5 +1,6 @@
-// Implements attachments by XPMEM. Pages are checked by process_vm_readv on this process itself:
-// that call takes pages as XPMEM does for others, but returns an error if it cannot.
+// Implements ProcessMemory, which attaches other processes' memory by XPMEM. It first checks pages
+// by process_vm_readv on this process itself: that call takes pages as XPMEM does for other
+// processes, but returns an error if it cannot.
 #include "shm/process_memory.h"
 
 #include <sys/uio.h>
@@ -35,7 +36,7 @@ std::size_t bytes_of(const ShownBuffer& shown) {
 }
 
 // Returns the first word of an attached page; nothing if the owner has no page there. (A plain load
-// would then end the process.)
+// would then end this process.)
 std::optional<std::int64_t> first_word(std::byte* attached) {
   std::int64_t word = 0;
   const iovec from{attached, sizeof word}, to{&word, sizeof word};
@@ -88,7 +89,7 @@ ShownBuffer ProcessMemory::shown(const std::byte* begin, std::int64_t bytes,
 
 ShownBuffer shown_by_pages(std::int64_t memory, const std::byte* begin, std::int64_t bytes,
                            const std::byte* origin) {
-  // Limit of a segment in bytes: its number of pages must fit into an int.
+  // Limit of a buffer's length in bytes: its number of pages must fit into an int.
   constexpr std::int64_t kMost_bytes = std::int64_t{1} << 42;
   if (bytes <= 0 || bytes >= kMost_bytes) return {ShownBuffer::kNotShared};
   const auto first = reinterpret_cast<std::uintptr_t>(begin);
@@ -99,8 +100,9 @@ ShownBuffer shown_by_pages(std::int64_t memory, const std::byte* begin, std::int
           static_cast<std::uint32_t>(page_of(last) - page_of(first) + 1)};
 }
 
-// Returns the buffers that others can access. It checks only the first and the last page of each
-// buffer, since a buffer has one kind of memory.
+// Returns the description of the buffers if other processes can access both; otherwise one that
+// says that they cannot. It checks only the first and the last page of each buffer, since a buffer
+// has one kind of memory.
 PublishedBuffers confirmed(const PublishedBuffers& shown) {
   constexpr PublishedBuffers kNothing{{ShownBuffer::kNotShared}, {ShownBuffer::kNotShared}};
   std::array<iovec, 4> from;
@@ -138,8 +140,8 @@ std::shared_ptr<const Attachment> ProcessMemory::attach(const ShownBuffer& shown
   auto made = attach(peer->second, begin, bytes);
   if (!made) return nullptr;
   kept.push_front(made);
-  // An attachment may be dropped from the list at any time, since an operation in progress holds it
-  // as well.
+  // An attachment may be dropped from the list at any time, since an operation that uses it keeps
+  // it alive.
   if (kept.size() > kMostKept) kept.pop_back();
   return made;
 }

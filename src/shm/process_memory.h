@@ -1,10 +1,10 @@
 // ProcessMemory: attaches memory that other processes of the node publish (XPMEM), so that buffers
-// need no special allocation. An attachment shows the owner's current memory at these addresses:
-// when the owner unmaps pages, the kernel removes them from all attachments, and new mappings of
-// the owner appear at the next access. So attachments are kept, as in MPI libraries and UCX: the
-// first access to each page costs about as much as the copies of several calls. Memory that cannot
-// be attached (memory that the owner has attached itself, device memory) would end this process by
-// SIGBUS; so owners only publish memory from which the kernel can take pages.
+// need no special allocation. An attachment is a mapping of the owner's current memory: when the
+// owner unmaps pages, the kernel removes them from all attachments, and new mappings of the owner
+// appear at the next access. So attachments are kept, as in MPI libraries and UCX: the first access
+// to each page costs about as much as the copies of several calls. Some memory cannot be attached
+// (memory that the owner has attached itself, device memory), and accessing it would end this
+// process by SIGBUS. So owners publish only memory from which the kernel can take pages.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,11 @@
 
 namespace weft {
 
-// Pages of another process, which are detached when the last holder releases them.
+// Attachment: pages of another process that this process maps. They are unmapped when the last
+// holder releases the object.
 class Attachment {
  public:
-  // begin, bytes: whole pages in the other process; here: the address at which this process maps
+  // begin, bytes: whole pages in the other process. here: the address at which this process maps
   // them.
   Attachment(const Xpmem& xpmem, std::uintptr_t begin, std::size_t bytes, std::byte* here)
       : xpmem_(&xpmem), begin_(begin), bytes_(bytes), here_(here) {}
@@ -37,8 +38,7 @@ class Attachment {
     return begin >= begin_ && begin + bytes <= begin_ + bytes_;
   }
   std::byte* here() const { return here_; }
-  // Returns the local address for an address in the other process, which may lie outside these
-  // pages.
+  // Returns the local address for an address in the other process. It need not lie in these pages.
   std::byte* at(std::uintptr_t address) const {
     return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(here_) + address - begin_);
   }
@@ -52,51 +52,54 @@ class Attachment {
 
 class ProcessMemory {
  public:
-  // Least bytes of a buffer that is attached. Attaching a shorter one costs more than copying it;
-  // MPICH has the same limit.
+  // The least bytes of a buffer that is attached. Attaching a shorter one costs more than copying
+  // it; MPICH has the same limit.
   static constexpr std::int64_t kLeast_bytes = 64 * 1024;
-  // Number of calls with a buffer from which it is published for other processes: earlier it is
-  // unknown whether it will be used again. MPICH has the same limit.
+  // A buffer is published for other processes from its fifth call on: before, nobody knows whether
+  // it will be used again. MPICH has the same limit.
   static constexpr int kRepeats = 5;
-  // The number of attachments kept per process, including those in use.
+  // The most attachments that are kept for each other process, including those in use.
   static constexpr std::size_t kMostKept = 64;
 
-  // Prepares this process, whose rank in MPI_COMM_WORLD is `rank`. Returns nullptr if its memory
-  // cannot be made available to others.
+  // Prepares this process, whose rank in MPI_COMM_WORLD is `rank`. Returns nullptr if XPMEM cannot
+  // make its memory available to others.
   static std::unique_ptr<ProcessMemory> create(const Xpmem& xpmem, int rank);
   ProcessMemory(const ProcessMemory&) = delete;
   ProcessMemory& operator=(const ProcessMemory&) = delete;
 
-  // Describes a process to others: its segment, and a page in it by which they try access.
+  // Name: describes a process to others: its XPMEM segment, and the address of a page by which they
+  // try access.
   struct Name {
-    std::int64_t segment = 0;  // number of its XPMEM segment; 0: none
+    std::int64_t segment = 0;  // number of the process's XPMEM segment; 0 if it has none
     std::uint64_t trial = 0;
   };
   Name name() const;
-  // Registers another process. Returns whether this process can attach that one's memory. Must
-  // precede all attachments.
+  // Registers another process, and returns whether this process can attach its memory. All
+  // processes must be registered before the first attachment.
   bool add(int rank, const Name& name);
-  // Registers another process without trying access before it is needed.
+  // Registers another process without trying whether its memory can be attached.
   void expect(int rank, const Name& name);
   void end_trials() { trial_.reset(); }
 
-  // All functions of this class from here on are thread-safe.
+  // This function and all below are thread-safe.
 
-  // Tells whether a buffer takes part in one collective or in many.
+  // Says whether a buffer takes part in one collective or in many.
   enum class Use : std::uint8_t { once, often };
-  // Returns a description of a buffer of this process, by which others can attach it; offsets count
-  // from `origin`.
+  // Returns a description of a buffer of this process, by which others can attach it. origin: the
+  // address from which others count offsets.
   ShownBuffer shown(const std::byte* begin, std::int64_t bytes, const std::byte* origin, Use use);
 
   bool is_own(const ShownBuffer& shown) const { return shown.process() == rank_; }
-  // Attaches a buffer that its owner has published and has checked by confirmed(). Returns nullptr
-  // if that fails.
+  // Attaches a buffer that its owner has checked by confirmed() and published. Returns nullptr if
+  // that fails.
   std::shared_ptr<const Attachment> attach(const ShownBuffer& shown);
 
  private:
   struct Peer {
-    std::int64_t permit = 0;  // XPMEM's permit to attach; 0: not requested yet
-    std::list<std::shared_ptr<const Attachment>> kept;  // attachments, most recently used first
+    // XPMEM's permit to attach the process's memory; 0 if it was not requested yet.
+    std::int64_t permit = 0;
+    // Attachments of the process's memory, the most recently used first.
+    std::list<std::shared_ptr<const Attachment>> kept;
     std::int64_t segment = 0;
   };
 
@@ -110,15 +113,16 @@ class ProcessMemory {
   std::unique_ptr<Segment> trial_;
   Repeats repeats_;
   std::mutex mutex_;           // guards peers_
-  std::map<int, Peer> peers_;  // other processes, by rank in MPI_COMM_WORLD
+  std::map<int, Peer> peers_;  // other processes, indexed by rank in MPI_COMM_WORLD
 };
 
-// Describes a buffer by the pages that contain it, in the memory of this number; `origin` is the
-// address from which others count.
+// Returns a description of a buffer by the pages that contain it. memory: the value of
+// ShownBuffer::memory. origin: the address from which others count offsets.
 ShownBuffer shown_by_pages(std::int64_t memory, const std::byte* begin, std::int64_t bytes,
                            const std::byte* origin);
-// Returns those of the published buffers that other processes can access. It takes one or two
-// system calls if some are in this process's memory.
+// Returns the description of the buffers if other processes can access both; otherwise one that
+// says that they cannot. It takes one or two system calls if a buffer is in this process's own
+// memory.
 PublishedBuffers confirmed(const PublishedBuffers& shown);
 
 }  // namespace weft

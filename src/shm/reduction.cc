@@ -1,4 +1,5 @@
-// Chooses among the reduction kernels, which are compiled once per instruction set (shm/kernels).
+// Chooses among the reduction kernels, the loops in shm/kernels that are compiled once per
+// instruction set.
 #include "shm/reduction.h"
 
 #include <array>
@@ -8,8 +9,9 @@
 
 namespace weft {
 
-// Returns the kernel of an instruction set (reduction.h). __builtin_cpu_supports checks the
-// processor, and whether the system saves the processor's registers.
+// Returns the kernel for this instruction set; nullptr if the processor lacks it (reduction.h).
+// __builtin_cpu_supports checks the processor, and whether the system saves the processor's
+// registers.
 Kernel find_kernel(Element element, Operator op, InstructionSet set) {
 #ifdef __x86_64__
   if (set == InstructionSet::avx2 && __builtin_cpu_supports("avx2"))
@@ -23,7 +25,8 @@ Kernel find_kernel(Element element, Operator op) {
   return kernel ? kernel : find_kernel(element, op, InstructionSet::baseline);
 }
 
-// Returns the name of a kernel. If several names share one kernel, any of them is returned.
+// Returns the element type and the operator of a kernel. If several pairs share one kernel, it
+// returns any of them.
 std::optional<KernelName> name_of(Kernel kernel) {
   static const auto* names = [] {
     auto* made = new std::unordered_map<Kernel, KernelName>;

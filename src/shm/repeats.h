@@ -1,5 +1,5 @@
-// Repeats: counts how often an address was used lately, so that work which pays only for repeated
-// addresses is not done for others.
+// Repeats: counts how often an address was used lately. Work that pays only for repeated addresses
+// is then left out for others.
 #pragma once
 
 #include <array>
@@ -10,9 +10,9 @@ namespace weft {
 
 class Repeats {
  public:
-  // Returns how often the address `place` was used, including now, at most 255. The count starts
-  // again at 1 after an address with the same hash has replaced it. Thread-safe; of two concurrent
-  // counts one may be lost.
+  // Counts a use of the address `place`, and returns how often it was used, at most 255. The count
+  // starts again at 1 after another address with the same hash has replaced it. Thread-safe; of two
+  // concurrent counts one may be lost.
   int count(std::uint64_t place) {
     const std::uint64_t mixed = place * 0x9e3779b97f4a7c15u;
     std::atomic<std::uint64_t>& slot = slots_[mixed >> (64 - kSlotBits)];

@@ -1,6 +1,6 @@
-// RetryBackoff: decides whether calls with a given fingerprint try to use other ranks' buffers in
-// place. After failures they try more and more rarely; after a success, every time. Each
-// fingerprint has its own state, since the result of another call says nothing about it.
+// RetryBackoff: decides whether a call tries to use other ranks' buffers in place. After failures
+// it tries more and more rarely; after a success, every time. Calls are told apart by a hash of
+// their arguments (fingerprint), since the result of one call says nothing about another.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,8 @@ namespace weft {
 
 class RetryBackoff {
  public:
-  // Returns whether this call should try. Must be called once per call.
+  // Returns whether this call should try to use other ranks' buffers in place. Must be called once
+  // per call.
   bool worth_trying(std::uint32_t fingerprint) {
     Habit& usual = habit(fingerprint);
     if (usual.left == 0) return true;
@@ -31,10 +32,11 @@ class RetryBackoff {
   static constexpr int kLongestPause = 63;
 
   struct Habit {
-    std::uint8_t pause = 0;  // calls to skip after a failure
-    std::uint8_t left = 0;   // calls still to skip
+    std::uint8_t pause = 0;  // number of calls that do not try after the last failure
+    std::uint8_t left = 0;   // number of calls that still must not try
   };
-  // Returns the state for a fingerprint. Fingerprints are odd, so half as many entries suffice.
+  // Returns the state of calls with this fingerprint. Fingerprints are odd, so half as many entries
+  // suffice.
   Habit& habit(std::uint32_t fingerprint) { return backoffs_[fingerprint >> 1]; }
 
   std::array<Habit, 1u << (kFingerprintBits - 1)> backoffs_{};

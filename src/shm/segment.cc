@@ -1,5 +1,5 @@
-// Implements segments: a segment is a memfd with a sealed size. Its identity is checked on the
-// opened descriptor.
+// Implements Segment, a memory file (memfd) whose size is sealed. A process that opens it checks
+// its identity on the opened descriptor.
 #include "shm/segment.h"
 
 #include <fcntl.h>
@@ -22,14 +22,14 @@ namespace {
 
 static_assert(std::is_trivially_copyable_v<SegmentName>);
 
-// Flag MFD_NOEXEC_SEAL of Linux 6.3, which some systems require.
+// The flag MFD_NOEXEC_SEAL of Linux 6.3, which some systems require.
 constexpr unsigned kNoExecSeal = 8;
 
 Error failure(const std::string& what) {
   return {"shared memory: " + what + ": " + std::generic_category().message(errno)};
 }
 
-// Closes the descriptor at the end of its scope, unless it was released.
+// Descriptor: closes a file descriptor at the end of its scope, unless release() was called.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
@@ -48,7 +48,7 @@ std::string path_of(const std::string& process, std::int64_t descriptor) {
   return "/proc/" + process + "/fd/" + std::to_string(descriptor);
 }
 
-// Returns the label that the memfd's link in /proc shows after "/memfd:".
+// Returns the text after "/memfd:" in the target of the memory file's link in /proc.
 std::string label(std::uint64_t token) {
   return "weft-" + std::to_string(token);
 }
@@ -59,7 +59,7 @@ bool same_file(const SegmentName& name, int descriptor) {
          file.st_ino == name.inode && file.st_size == name.bytes;
 }
 
-// Returns the target of a link in /proc; "" if it cannot be read.
+// Returns the target of a symbolic link in /proc; "" if it cannot be read.
 std::string target_of(const std::string& link) {
   std::array<char, 64> target;
   const ssize_t length = readlink(link.c_str(), target.data(), target.size());
@@ -78,7 +78,7 @@ int create_memfd(const std::string& text) {
   return memfd_create(text.c_str(), kFlags);
 }
 
-// Returns whether a segment may have this size: growing a file beyond RLIMIT_FSIZE would raise a
+// Returns whether a file of this size may be made: growing it beyond RLIMIT_FSIZE would raise a
 // signal that ends the program.
 bool fits_file_limit(std::int64_t bytes) {
   rlimit limit;
@@ -100,7 +100,7 @@ Result<Segment> Segment::create(std::int64_t bytes, Mapped mapped) {
   if (memory.get() < 0) return failure("memfd_create was refused");
   if (ftruncate(memory.get(), name.bytes) != 0)
     return failure("no segment of " + std::to_string(name.bytes) + " bytes");
-  // A fixed size protects readers from SIGBUS; systems without seals lack that protection.
+  // A sealed size protects other processes from SIGBUS. Systems without seals lack this protection.
   fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   struct stat file;
   if (fstat(memory.get(), &file) != 0) return failure("fstat");
@@ -112,7 +112,7 @@ Result<Segment> Segment::create(std::int64_t bytes, Mapped mapped) {
   return made;
 }
 
-// Opens the segment by its link in /proc. The link is read first, so that a path to a pipe or a
+// Opens a segment by its link in /proc. The link is read first, so that a path to a pipe or a
 // device is not opened. The descriptor is closed after mapping, since processes may have few.
 Result<Segment> Segment::attach(const SegmentName& name, Mapped mapped) {
   const std::string owner = "process " + std::to_string(name.process);
@@ -130,10 +130,10 @@ Result<Segment> Segment::attach(const SegmentName& name, Mapped mapped) {
   return map(name, memory.get(), mapped);
 }
 
-// Maps the segment's memory. It maps one page first and grows the mapping after setting its
+// Maps the segment's memory. It maps one page first, and grows the mapping after setting its
 // properties: if the process locks all its mappings (mlockall), every page would otherwise be
-// allocated at once. The system call is made directly, past other tools' wrappers, since no library
-// has seen the page.
+// allocated at once. The system call is made directly and not by a function that other tools may
+// intercept, since no library has seen the page yet.
 Result<Segment> Segment::map(const SegmentName& name, int descriptor, Mapped mapped) {
   const std::int64_t page = sysconf(_SC_PAGESIZE);
   const auto failed = [&] {
@@ -153,10 +153,10 @@ Result<Segment> Segment::map(const SegmentName& name, int descriptor, Mapped map
   return made;
 }
 
-// Maps a part without a descriptor: mremap() with an old size of 0 maps the same memory again, from
-// the first page on. The pages before the part are unmapped at once.
+// Maps a part of the segment without a descriptor: mremap() with an old size of 0 maps the same
+// memory again, from the first page on. The pages in front of the part are unmapped at once.
 std::byte* Segment::map_part(std::int64_t offset, std::int64_t bytes) const {
-  // The pages are unlocked, since the application may have locked all mappings.
+  // The pages are unlocked, since the application may have locked all mappings (mlockall).
   munlock(data_, static_cast<std::size_t>(mapped_bytes_));
   void* const from_begin =
       mremap(data_, 0, static_cast<std::size_t>(offset + bytes), MREMAP_MAYMOVE);
@@ -169,7 +169,7 @@ bool Segment::clear_pages(std::int64_t offset, std::int64_t bytes) const {
   return syscall(SYS_madvise, data_ + offset, bytes, MADV_REMOVE) == 0;
 }
 
-// Makes libraries forget what they know of these pages. Libraries that register memory intercept
+// Makes MPI libraries forget what they know of these pages. Those that register memory intercept
 // madvise(), and then drop their registrations.
 void Segment::forget_pages() const {
   if (!is_private_) madvise(data_, static_cast<std::size_t>(mapped_bytes_), MADV_DONTNEED);
@@ -200,7 +200,7 @@ Segment::~Segment() {
     munmap(data_, static_cast<std::size_t>(mapped_bytes_));
 }
 
-// Returns whether the descriptor is still the segment's. Programs that close every descriptor may
+// Returns whether descriptor_ still refers to the segment. Programs that close every descriptor may
 // have reused the number for a file of theirs, which must not be closed.
 bool Segment::owns_descriptor() const {
   return descriptor_ >= 0 && same_file(name_, descriptor_);

@@ -1,6 +1,7 @@
-// SegmentAllocator: a segment that is handed out piece by piece, from beginning to end. Creating a
-// segment and mapping it on all ranks takes a dozen system calls and an agreement; handing out a
-// piece takes none. No piece is handed out twice, so all are initially zero, like fresh memory.
+// SegmentAllocator: hands out a shared-memory segment piece by piece, from beginning to end.
+// Creating a segment and mapping it on all ranks takes a dozen system calls and an agreement;
+// handing out a piece takes none. No piece is handed out twice, so all are initially zero, like
+// fresh memory.
 #pragma once
 
 #include <memory>
@@ -12,21 +13,22 @@ namespace weft {
 
 class SegmentAllocator {
  public:
-  // A segment, and the offset in bytes at which its remaining space begins.
+  // Space: a segment, and the offset in bytes from which on it is still unused.
   struct Space {
     std::shared_ptr<Segment> segment;
     std::int64_t next = 0;
   };
 
-  SegmentAllocator() = default;  // has no segment, so nothing fits
+  // Creates an allocator without a segment, so that take() always fails.
+  SegmentAllocator() = default;
   explicit SegmentAllocator(std::shared_ptr<Space> space) : space_(std::move(space)) {}
-  // Makes the whole segment available for pieces.
+  // Creates an allocator that hands out the whole segment.
   explicit SegmentAllocator(std::shared_ptr<Segment> segment)
       : space_(std::make_shared<Space>(std::move(segment))) {}
 
   bool fits(std::int64_t bytes) const { return bytes <= left(); }
-  // Hands out a piece of `bytes` bytes, which must be whole pages and fit. The segment lives as
-  // long as this object and all its pieces.
+  // Hands out `bytes` bytes, which must be whole pages and fit into the rest of the segment. The
+  // segment lives as long as this object and all pieces.
   std::shared_ptr<std::byte> take(std::int64_t bytes) {
     std::byte* const piece = space_->segment->data() + space_->next;
     space_->next += bytes;

@@ -1,4 +1,4 @@
-// Maps parts of a segment, and finds the part that contains an address.
+// Implements SegmentParts: maps parts of a segment, and finds the part that contains an address.
 #include "shm/segment_parts.h"
 
 #include <algorithm>
@@ -18,8 +18,8 @@ std::byte* SegmentParts::map(int part) {
   return made;
 }
 
-// Returns the offset of an address (segment_parts.h). The whole range is checked first, since most
-// addresses lie in no part.
+// Returns the offset of an address in the segment; -1 if it is in no mapped part. The range of all
+// parts is checked first, since most addresses lie in none.
 std::int64_t SegmentParts::offset_of(const void* address) const {
   const auto* const looked_for = static_cast<const std::byte*>(address);
   if (looked_for >= end_.load(std::memory_order_acquire) || looked_for < lowest_.load()) return -1;

@@ -1,6 +1,6 @@
-// Implements the shared heap. Allocation is first fit by address, in whole pages, since blocks are
-// large and few. Free pages are kept for the next block up to a limit; beyond that all are returned
-// to the system at once.
+// Implements SharedHeap. Allocation is first fit by address, in whole pages, since blocks are large
+// and few. Pages of free blocks are kept for the next block up to a limit; beyond it all are
+// returned to the system at once.
 #include "shm/shared_heap.h"
 
 #include <pthread.h>
@@ -35,23 +35,22 @@ std::size_t size(std::int64_t bytes) {
   return static_cast<std::size_t>(bytes);
 }
 
-// Returns whether the program runs under Valgrind, which is recognised by the libraries that it
-// preloads. Valgrind's search for leaks reads all writable memory, which would allocate every page
-// of the heap.
+// Returns whether the program runs under Valgrind, recognised by the libraries that it preloads.
+// Its search for leaks reads all writable memory, and would thus allocate every page of the heap.
 bool under_valgrind() {
   const char* const preloaded = std::getenv("LD_PRELOAD");
   return preloaded && std::strstr(preloaded, "vgpreload_");
 }
 
-// Returns a segment length such that one part can hold the longest block. It may be large, since
-// the length of a file costs nothing.
+// Returns the length of a segment in which a single part can hold the longest block. It may be
+// large, since the length of a file costs nothing.
 std::int64_t bytes_for(std::int64_t most_bytes) {
   int parts = 1;
   while (SegmentParts::bytes_of(parts - 1) < most_bytes && parts < SegmentParts::kMost) ++parts;
   return SegmentParts::bytes_of_all(parts);
 }
 
-// Returns the heaps whose blocks must be copied when the process forks.
+// Returns the heaps of this process, whose blocks must be copied when it forks.
 std::vector<SharedHeap*>& heaps() {
   static auto* all = new std::vector<SharedHeap*>;
   return *all;
@@ -73,8 +72,8 @@ bool SharedHeap::may_be_made() {
   return !under_valgrind();
 }
 
-// Creates the heap (shared_heap.h). Returns an error if addresses are limited, since a part takes
-// more addresses than its blocks need.
+// Creates the heap (shared_heap.h). Returns an error if the process's address space is limited,
+// since a part takes more addresses than its blocks need.
 Result<SharedHeap*> SharedHeap::create() {
   if (addresses_are_limited())
     return Error{"shared memory: the process has a limit on its addresses (ulimit -v)"};
@@ -89,7 +88,7 @@ Result<SharedHeap*> SharedHeap::create() {
   return heap;
 }
 
-// Makes the heap, and requests huge pages if the system grants them on request: parts inherit the
+// Requests huge pages for the heap if the system grants them only on request. Parts inherit this
 // setting from the first page.
 SharedHeap::SharedHeap(Segment segment, std::int64_t most_bytes)
     : parts_(std::move(segment)), most_bytes_(most_bytes) {
@@ -143,8 +142,8 @@ std::int64_t SharedHeap::take_free(std::int64_t wanted, std::int64_t alignment, 
   return -1;
 }
 
-// Maps another part of at least `bytes` bytes. Returns whether that succeeded. A forked child maps
-// none, since they would be its parent's.
+// Maps another part of at least `bytes` bytes, and returns whether that succeeded. A forked child
+// maps none, since it would share them with its parent.
 bool SharedHeap::add_part(std::int64_t bytes) {
   for (int part = 0; shared_ && part < parts_.count(); ++part) {
     if (parts_.at(part) || SegmentParts::bytes_of(part) < bytes) continue;
@@ -167,8 +166,8 @@ void SharedHeap::release(void* block) {
   if (unclean_bytes_ > kKeptFree_bytes) give_pages_back();
 }
 
-// Makes a range free, and merges it with adjacent free ranges of the same part if both are clean or
-// both are not.
+// Makes a range free. It is merged with adjacent free ranges of the same part if all bytes of both
+// are 0, or if this is unknown for both.
 void SharedHeap::give_back(std::int64_t offset, Room room) {
   const auto in_part = [part = SegmentParts::part_with(offset)](std::int64_t other) {
     return SegmentParts::part_with(other) == part;
@@ -218,8 +217,8 @@ bool SharedHeap::resize(void* block, std::int64_t bytes) {
 
 namespace {
 
-// Calls action(begin, end) for each range of the `bytes` bytes from `offset` on that has pages; if
-// there is no descriptor, for the whole range.
+// Calls action(begin, end) for each range of the `bytes` bytes from `offset` on that has pages.
+// Without a file descriptor it cannot tell these, and calls action() for the whole range.
 template <class Action>
 void for_each_run(int descriptor, std::int64_t offset, std::int64_t bytes, Action action) {
   const std::int64_t end = offset + bytes;
@@ -242,7 +241,8 @@ std::int64_t SharedHeap::bytes_with_pages() const {
   return sum;
 }
 
-// Copies a block; pages that were never allocated are skipped.
+// Copies a block to private memory. Pages that were never allocated are skipped. If there is no
+// memory, no copy is made.
 void SharedHeap::copy_block(std::int64_t offset, std::int64_t bytes) {
   void* const made = mmap(nullptr, size(bytes), PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -255,11 +255,13 @@ void SharedHeap::copy_block(std::int64_t offset, std::int64_t bytes) {
   copies_[offset] = copy;
 }
 
-// Copies the blocks for the child, since shared memory would stay shared after a fork. Most
-// children execute another program at once, so the copy must not exhaust the memory.
+// Copies all blocks for a child that is about to be forked, since shared memory stays shared after
+// a fork. Most children execute another program at once, so the copies must not exhaust the memory:
+// if too little is available, none are made.
 void SharedHeap::before_fork() {
   const std::int64_t available = has_blocks() ? available_memory_bytes() : INT64_MAX;
-  // While the lock is held, no more than a few bytes may be allocated.
+  // Until the fork is over no large block may be allocated, since this thread holds the heap's
+  // lock.
   mutex_.lock();
   if (!shared_ || used_.empty()) return;
   const std::int64_t wanted = bytes_with_pages();
@@ -278,8 +280,8 @@ void SharedHeap::after_fork_in_parent() {
   mutex_.unlock();
 }
 
-// Replaces the shared memory of a forked child by private memory, including free ranges. Blocks
-// that were not copied become private page by page, when the child writes to them.
+// Replaces the shared memory of a forked child by private memory, including free ranges. Blocks of
+// which there is no copy become private page by page, when the child writes to them.
 void SharedHeap::after_fork_in_child() {
   if (!shared_) return mutex_.unlock();
   for (auto& [offset, room] : free_) {

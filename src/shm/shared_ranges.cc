@@ -1,5 +1,5 @@
-// Keeps the memory that processes share in sorted lists. Lists suffice, since there are as many
-// heaps as ranks of a node, and a few windows.
+// Implements SharedRanges by sorted lists. Lists suffice, since there are as many heaps as ranks of
+// a node, and a few windows.
 #include "shm/shared_ranges.h"
 
 #include <algorithm>
@@ -17,7 +17,8 @@ bool includes(const std::vector<int>& all, std::span<const int> some) {
   return std::includes(all.begin(), all.end(), some.begin(), some.end());
 }
 
-constexpr std::int64_t kHeapPage_bytes = 4096;  // size of the pages in which heaps are counted
+// Offsets in heaps are described in pages of this size.
+constexpr std::int64_t kHeapPage_bytes = 4096;
 
 constexpr auto is_before = [](const auto& one, const auto& other) {
   return one.number < other.number;
@@ -62,7 +63,8 @@ void SharedRanges::insert(const Heap& heap) {
   heaps_.insert(std::upper_bound(heaps_.begin(), heaps_.end(), heap, is_before), heap);
 }
 
-// Attaches the heap permanently, and returns it; nullptr if that fails. Its parts stay mapped, too.
+// Attaches another process's heap and keeps it attached. Returns it; nullptr if that fails. Parts
+// of the heap that are mapped stay mapped, too.
 SegmentParts* SharedRanges::attached(Heap& heap) const {
   if (heap.parts || !heap.name) return heap.parts;
   const SegmentName& name = *std::exchange(heap.name, nullptr);
@@ -93,7 +95,8 @@ ShownBuffer SharedRanges::shown(const std::byte* begin, std::int64_t bytes,
   return shown_of_heap(begin, bytes, ranks, to_origin);
 }
 
-// Describes bytes of this process's heap to `ranks`; they must lie in one part.
+// Returns a description of `bytes` bytes of this process's heap for `ranks`. All of them must lie
+// in one part of the heap; otherwise the description says that they are not shared.
 ShownBuffer SharedRanges::shown_of_heap(const std::byte* begin, std::int64_t bytes,
                                         std::span<const int> ranks, std::int64_t to_origin) const {
   const std::int64_t offset = own_.parts ? own_.parts->offset_of(begin) : -1;

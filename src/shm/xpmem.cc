@@ -1,4 +1,4 @@
-// Opens the XPMEM library and defines the constants of its interface.
+// Opens the XPMEM library, and defines the constants of its C interface.
 #include "shm/xpmem.h"
 
 #include <dlfcn.h>
@@ -11,9 +11,11 @@ namespace {
 
 constexpr const char* kDevice = "/dev/xpmem";
 constexpr const char* kLibrary = "libxpmem.so.0";
-constexpr std::size_t kAllAddresses = static_cast<std::size_t>(-1);  // XPMEM_MAXADDR_SIZE
-constexpr int kReadAndWrite = 2;                                     // XPMEM_RDWR
-constexpr int kByMode = 1;                                           // XPMEM_PERMIT_MODE
+// Has the value of XPMEM_MAXADDR_SIZE.
+constexpr std::size_t kAllAddresses = static_cast<std::size_t>(-1);
+constexpr int kReadAndWrite = 2;  // has the value of XPMEM_RDWR
+// Has the value of XPMEM_PERMIT_MODE.
+constexpr int kByMode = 1;
 constexpr std::uintptr_t kOwnerOnly = 0600;
 
 template <class Function>

@@ -1,6 +1,7 @@
-// Defines the reduction and copy kernels: plain loops that the compiler vectorises, compiled once
-// per instruction set (CMakeLists.txt). The linker must not share code between these compilations,
-// so everything is in an unnamed namespace and no inline function of a library is used.
+// Defines the loops that reduce and copy arrays. The compiler vectorises them, and compiles this
+// file once per instruction set (CMakeLists.txt). The linker must not share code between these
+// compilations, so everything is in an unnamed namespace, and no inline function of a library is
+// used.
 #include "shm/kernels/kernels.h"
 
 #include "shm/kernels/small_floats.h"
@@ -8,14 +9,14 @@
 namespace weft::WEFT_INSTRUCTION_SET {
 namespace {
 
-// An element in memory at any address, of any type of the application.
+// A value of type T at any address, in memory that the application may use with any other type.
 template <class T>
 struct [[gnu::packed, gnu::may_alias]] Stored {
   T value;
 };
 
-// Reduces element by element. `simd` is right even if `out` or `also` is one of the operands, since
-// iterations are independent.
+// Reduces arrays element by element. The pragma `simd` is right even if `out` or `also` is one of
+// the operands, since iterations are independent.
 template <class T, class Combine>
 void combine(const void* lower, const void* higher, void* out, void* also, std::int64_t count) {
   const auto* a = static_cast<const Stored<T>*>(lower);
@@ -32,8 +33,8 @@ void combine(const void* lower, const void* higher, void* out, void* also, std::
     second[i].value = result[i].value = Combine()(a[i].value, b[i].value);
 }
 
-// Returns the kernel of an arithmetic operator. Integers wrap around (-fwrapv), including small
-// ones, which are promoted to int.
+// Returns the kernel of an arithmetic operator. Integers wrap around (-fwrapv), even small ones,
+// which C promotes to int.
 template <class T>
 Kernel arithmetic(Operator op) {
   using Sum = decltype([](T lower, T higher) { return T(lower + higher); });
@@ -87,8 +88,8 @@ struct Pair {
   int index;
 };
 
-// Reduces pairs of a value and an index (maxloc, minloc). Better: returns whether the lower
-// operand's value wins. Padding of the result is left unchanged.
+// Reduces arrays of (value, index) pairs, for maxloc and minloc. Better: a function object that
+// returns whether the lower operand's value wins. Padding in the result is left unchanged.
 template <class Value, class Better>
 void locate(const void* lower, const void* higher, void* out, void* also, std::int64_t count) {
   const auto* a = static_cast<const Stored<Pair<Value>>*>(lower);
@@ -115,17 +116,17 @@ Kernel pair(Operator op) {
   return nullptr;
 }
 
-// The complex types of C are used, so that a product with an infinity is infinite (annex G of C),
-// as in the MPI libraries.
+// The complex types of C are used, since a product with an infinity is infinite there (annex G of
+// C), as in the MPI libraries.
 __extension__ using ComplexFloat = __complex__ float;
 __extension__ using ComplexDouble = __complex__ double;
 __extension__ using ComplexLongDouble = __complex__ long double;
 
 }  // namespace
 
-// Copies `bytes` bytes by vector instructions. `to` is aligned to vectors in all iterations but the
-// first and the last one, which overlaps the one before. `bytes` must be at least what an iteration
-// copies.
+// Copies `bytes` bytes by vector instructions. `to` is aligned to vectors in all iterations except
+// the first and the last one, which overlaps the one before. `bytes` must be at least the number
+// that one iteration copies.
 void copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
   struct [[gnu::packed, gnu::may_alias]] Vector {
     long long words __attribute__((vector_size(32)));

@@ -1,5 +1,4 @@
-// Declares the functions of kernels.cc, which is compiled once per instruction set
-// (CMakeLists.txt).
+// Declares the functions that kernels.cc defines once for each instruction set (CMakeLists.txt).
 #pragma once
 
 #include <cstddef>

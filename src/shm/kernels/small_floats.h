@@ -1,6 +1,6 @@
 // The 16-bit floating-point types, stored in 16 bits and computed as float. Each operation is then
-// rounded once, correctly, since float has more than twice their digits. This is part of
-// kernels.cc: it is in an unnamed namespace, so that each instruction set has its own, and packed,
+// rounded once, correctly, since float has more than twice their digits. kernels.cc includes this
+// file once per instruction set, so everything is in an unnamed namespace. The types are packed,
 // since Stored<T> may lie at any address.
 #pragma once
 
@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-// Converts between a value and its bits, without an inline function of a library.
+// Converts a float to its bits without calling a library function, which the linker might share
+// between instruction sets.
 inline std::uint32_t bits_of(float value) {
   return __builtin_bit_cast(std::uint32_t, value);
 }
@@ -17,7 +18,7 @@ inline float float_of(std::uint32_t bits) {
   return __builtin_bit_cast(float, bits);
 }
 
-// A bfloat16 is the upper half of a float.
+// bfloat16: the upper 16 bits of a float.
 struct [[gnu::packed]] Bfloat16 {
   std::uint16_t bits;
 
@@ -30,13 +31,13 @@ struct [[gnu::packed]] Bfloat16 {
   operator float() const { return float_of(std::uint32_t{bits} << 16); }
 };
 
-// IEEE 754 binary16: 1 bit sign, 5 bits exponent, 10 bits fraction.
+// IEEE 754 binary16: 1 sign bit, 5 exponent bits, 10 fraction bits.
 struct [[gnu::packed]] Float16 {
   std::uint16_t bits;
 
   Float16() = default;
-  // Converts from float. For subnormal results, adding 0.5, whose last digit equals theirs, rounds
-  // correctly.
+  // Converts from float. If the result is subnormal, 0.5 is added first: the last digit of the sum
+  // then equals that of the result, so that the addition rounds correctly.
   explicit Float16(float value) {
     const std::uint32_t sign = bits_of(value) & 0x80000000;
     const std::uint32_t all = bits_of(value) ^ sign;
@@ -47,9 +48,9 @@ struct [[gnu::packed]] Float16 {
     const std::uint32_t rest = all < (143u << 23) ? finite : infinite;
     bits = static_cast<std::uint16_t>(sign >> 16 | rest);
   }
-  // Converts to float. For a subnormal value, the fraction is put into the last digits of 0.5, and
-  // 0.5 is subtracted. No subnormal float occurs, so programs that flush these to zero get the same
-  // result.
+  // Converts to float. If the value is subnormal, its fraction is put into the last digits of 0.5,
+  // and 0.5 is subtracted. No subnormal float occurs, so programs that flush subnormal floats to
+  // zero get the same result.
   operator float() const {
     const std::uint32_t all = bits & 0x7fffu;
     const std::uint32_t subnormal = bits_of(float_of(bits_of(0.5f) + all) - 0.5f);
