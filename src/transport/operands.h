@@ -1,5 +1,5 @@
-// Operands: the addresses of a schedule's buffers in an operation. It carries out those steps of
-// the schedule that need no transport.
+// Operands: the addresses of a schedule's buffers in one operation. It also carries out the steps
+// that need only memory: copies and reductions of contiguous data.
 #pragma once
 
 #include <array>
@@ -15,11 +15,13 @@
 namespace weft {
 
 struct Operands {
-  std::array<std::byte*, kBuffers> base{};  // indexed by Buffer
-  Kernel reduce = nullptr;                  // reduction kernel; nullptr if the transport reduces
-  PeerBuffers* peers = nullptr;             // other ranks' buffers, if they are used in place
+  std::array<std::byte*, kBuffers> base{};  // address of each buffer, indexed by Buffer
+  // Reduction kernel; nullptr if only the transport can reduce.
+  Kernel reduce = nullptr;
+  // Other ranks' buffers; nullptr if the operation does not use them in place.
+  PeerBuffers* peers = nullptr;
 
-  // Sets the addresses in the node's shared memory for this use of the node buffers.
+  // Sets the addresses of the buffers in the node's shared memory, for this use of it.
   void use(const NodeBufferUse& turn, const Schedule& schedule) {
     std::byte* const node = turn.memory();
     base[static_cast<std::size_t>(Buffer::node)] = node;
@@ -36,7 +38,7 @@ struct Operands {
                        : moved(peers->at(at.rank, at.buffer), at.offset);
   }
 
-  // Carries out a local instruction on this rank's own buffers.
+  // Carries out a copy or reduction of a compiled schedule on this rank's own buffers.
   void carry_out(const Instruction& one) const {
     const std::byte* first = own(one.first, one.first_at);
     std::byte* second = own(one.second, one.second_at);
@@ -47,8 +49,7 @@ struct Operands {
              one.has_also ? own(one.also, one.also_at) : nullptr, one.amount);
   }
 
-  // Carries out a local step on contiguous data. Returns true if it is done, false if the transport
-  // must do it.
+  // Carries out a copy or reduction on contiguous data. Returns false if the transport must do it.
   bool carry_out(const Step& step) const {
     if (step.fused == Fused::with_before && reduce) return true;
     if (peers && peers->needs_kernel() && copy_by_kernel(step)) return true;
@@ -67,8 +68,8 @@ struct Operands {
   static Reader reader_of(Buffer buffer) {
     return is_in_node(buffer) ? Reader::others : Reader::self;
   }
-  // Returns the address at `offset` from `origin`. Adds integers instead of using pointers, since
-  // the origin may be MPI_BOTTOM, and offsets may lead below it.
+  // Returns the address `offset` bytes after `origin`. It adds integers and not pointers, since the
+  // origin may be MPI_BOTTOM, and offsets may lead below it.
   static std::byte* moved(std::byte* origin, std::int64_t offset) {
     return reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(origin) + offset);
   }
@@ -76,8 +77,8 @@ struct Operands {
     return moved(base[static_cast<std::size_t>(buffer)], offset);
   }
 
-  // Copies from another process's buffer by the kernel, and returns true. Returns false if the
-  // buffer is directly accessible.
+  // Copies from another process's buffer through the kernel, and returns true. Returns false if
+  // this process can access the buffer directly.
   bool copy_by_kernel(const Step& step) const {
     const Location &from = step.first.at, &to = step.second.at;
     if (from.is_own() || !peers->is_copied(from.rank, from.buffer)) return false;
@@ -85,8 +86,8 @@ struct Operands {
     return true;
   }
 
-  // Returns the second destination of a reduction's result, which the next step would copy there;
-  // nullptr if there is none.
+  // Returns where a reduction must put a second copy of its result, which the next step would
+  // otherwise copy there; nullptr if no such copy follows.
   std::byte* also(const Step& step) const {
     return step.fused == Fused::with_next ? address((&step)[1].second.at) : nullptr;
   }

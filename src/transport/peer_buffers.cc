@@ -1,6 +1,6 @@
-// Accesses buffers in other processes' private memory. An attachment may fail on some ranks only;
-// therefore each rank tells the others whether it has access to all buffers before any buffer is
-// used.
+// Implements PeerBuffers: accesses buffers in other processes' private memory. Attaching these may
+// fail on some ranks only. So each rank tells the others whether it has access to all buffers,
+// before any buffer is used.
 #include "transport/peer_buffers.h"
 
 #include <utility>

@@ -1,5 +1,5 @@
-// PeerBuffers: the addresses of other ranks' buffers in this process, for a single operation that
-// uses these buffers in place. They are known in advance (persistent request) or found while the
+// PeerBuffers: the addresses of other ranks' buffers in this process, for an operation that uses
+// these buffers in place. They are known in advance (persistent request), or are found while the
 // operation's schedule runs.
 #pragma once
 
@@ -21,31 +21,32 @@ namespace weft {
 
 class PeerBuffers {
  public:
-  // ranges: the shared memory that this process has mapped. all_ranks: the operation's ranks in
-  // MPI_COMM_WORLD, sorted. processes, copies: attachable memory and kernel copies, or nullptr. All
-  // must outlive this object.
+  // ranges: the shared memory that this process knows. all_ranks: the operation's ranks in
+  // MPI_COMM_WORLD, sorted. processes: for attaching other processes' memory, or nullptr. copies:
+  // for copies through the kernel, or nullptr. All must outlive this object.
   PeerBuffers(SharedRanges& ranges, std::span<const int> all_ranks,
               ProcessMemory* processes = nullptr, OneCopy* copies = nullptr)
       : ranges_(&ranges), all_ranks_(all_ranks), processes_(processes), copies_(copies) {}
 
-  // Describes the buffers found so far.
+  // What is known of the buffers that were read so far.
   struct Found {
-    bool visible = true;  // all buffers are accessible to other ranks; equal on all ranks
-    // Some buffers lie in memory that must be attached or mapped first; equal on all ranks.
+    bool visible = true;  // true if the buffers are accessible to other ranks; equal on all ranks
+    // True if some buffers lie in memory that must be attached or mapped first; equal on all ranks.
     bool attached = false;
-    bool reached = true;  // this rank has access to all buffers
-    bool copied = false;  // some buffers are accessible only by kernel copies; equal on all ranks
+    bool reached = true;  // true if this rank has access to all buffers
+    // True if some buffers can be accessed only by copies through the kernel; equal on all ranks.
+    bool copied = false;
   };
 
-  // Prepares an operation in which this rank publishes its buffers `own` for the others. The
-  // buffers of all ranks then count as unknown.
+  // Begins an operation in which this rank publishes its buffers `own` for the others. The buffers
+  // of all ranks then count as unknown.
   void begin(const PublishedBuffers& own) {
     own_ = own;
     searching_ = true;
     start_anew();
   }
-  // Sets buffers that all ranks have published for all operations, as those of a persistent
-  // request. all: the buffers, indexed by rank. own: this rank's.
+  // Sets the buffers of all ranks in advance, as for a persistent request. all: the buffers,
+  // indexed by rank. own: this rank's buffers. Returns what is known of them.
   Found know(std::span<const PublishedBuffers> all, const PublishedBuffers& own) {
     own_ = own;
     searching_ = false;
@@ -54,14 +55,14 @@ class PeerBuffers {
     return found_;
   }
 
-  // The following functions are steps of schedules that use other ranks' buffers in place. show()
-  // publishes this rank's buffers in the node's memory.
+  // Publishes this rank's buffers in the node's shared memory. show(), find() and agree() carry out
+  // the steps with these names of a schedule.
   void show(int rank, const NodeBufferUse& turn) const {
     if (!searching_) return;
     const PublishedBuffers shown = confirmed(own_);
     std::memcpy(turn.shown_by(rank), &shown, sizeof shown);
   }
-  // Reads the buffers that `rank` has published. Returns whether all buffers read so far are
+  // Reads which buffers `rank` has published. Returns whether all buffers that were read so far are
   // accessible to other ranks.
   bool find(int rank, const NodeBufferUse& turn) {
     if (!searching_) return true;
@@ -70,12 +71,13 @@ class PeerBuffers {
     note(static_cast<std::size_t>(rank), shown);
     return found_.visible;
   }
-  // Returns whether all ranks have access to all buffers; nullopt while that is unknown.
+  // Returns whether all ranks have access to all buffers; nullopt while some rank has not answered
+  // yet.
   std::optional<bool> agree(const NodeBufferUse& turn) {
     return searching_ && found_.attached ? ask_all(turn) : true;
   }
-  // Notes that agree() has returned true, so that later operations need not ask about these
-  // buffers.
+  // Notes that agree() has returned true, so that later operations need not ask again about the
+  // same buffers.
   void agreed() {
     ranges_->all_have(own_.input, all_ranks_);
     ranges_->all_have(own_.result, all_ranks_);
@@ -83,13 +85,14 @@ class PeerBuffers {
       copies_->all_reach(all_ranks_);
   }
 
-  // Returns the address of the send or recv buffer of a rank whose buffers are known. If
-  // is_copied(), it is an address in that rank's process.
+  // Returns the address of the send or recv buffer of `rank`, which must be known. If is_copied()
+  // is true for it, this is an address in that rank's process.
   std::byte* at(int rank, Buffer buffer) const { return place(rank, buffer).at; }
   bool is_copied(int rank, Buffer buffer) const { return place(rank, buffer).process >= 0; }
-  // Returns whether some buffer must be copied by the kernel.
+  // Returns whether some buffer can be accessed only by copies through the kernel.
   bool needs_kernel() const { return found_.copied; }
-  // Copies by the kernel from a buffer for which is_copied() holds, starting at `offset`.
+  // Copies `bytes` bytes through the kernel, from `offset` in the buffer to `here`. is_copied()
+  // must be true for the buffer.
   void read(int rank, Buffer buffer, std::int64_t offset, std::byte* here,
             std::int64_t bytes) const {
     const Place& from = place(rank, buffer);
@@ -99,7 +102,7 @@ class PeerBuffers {
  private:
   struct Place {
     std::byte* at = nullptr;
-    int process = -1;  // the owner's rank in MPI_COMM_WORLD if the kernel must copy; otherwise -1
+    int process = -1;  // rank in MPI_COMM_WORLD of the owner if the kernel must copy; otherwise -1
   };
   const Place& place(int rank, Buffer buffer) const {
     return at_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(buffer)];
@@ -119,7 +122,8 @@ class PeerBuffers {
   std::byte* address(const ShownBuffer& shown) {
     if (shown.memory == ShownBuffer::kNotUsed) return nullptr;
     if (shown.is_of_process()) return attach(shown);
-    // A rank publishes a buffer only if all others have mapped the memory or may map it now.
+    // A rank publishes a buffer only if all others have mapped its memory or may map it now. So
+    // find() returns nothing on all ranks or on none.
     const auto found = ranges_->find(shown);
     found_.visible = found_.visible && found;
     found_.attached = found_.attached || shown.pages > 0;
@@ -142,12 +146,14 @@ class PeerBuffers {
   SharedRanges* ranges_;
   std::span<const int> all_ranks_;
   ProcessMemory* processes_;
-  std::vector<std::array<Place, 2>> at_;  // indexed by rank; filled from the first use on
+  // Addresses of each rank's send and recv buffer, indexed by rank; empty until first used.
+  std::vector<std::array<Place, 2>> at_;
   PublishedBuffers own_;
   bool searching_ = true;
   Found found_;
   bool answered_ = false;
-  std::vector<std::shared_ptr<const Attachment>> attachments_;  // keep the addresses in at_ valid
+  // Attachments that keep the addresses in at_ valid.
+  std::vector<std::shared_ptr<const Attachment>> attachments_;
   OneCopy* copies_;
 };
 

@@ -1,4 +1,5 @@
-// Implements RankMap by runs of ranks at equal distances; binary search finds the run of a rank.
+// Implements RankMap: keeps runs of ranks whose numbers in MPI_COMM_WORLD have equal distances, and
+// finds the run of a rank by binary search.
 #include "transport/rank_map.h"
 
 #include <algorithm>

@@ -13,12 +13,12 @@ class RankMap {
  public:
   explicit RankMap(const std::vector<int>& world_ranks);
 
-  // Returns the rank in MPI_COMM_WORLD of the communicator's `rank`.
+  // Returns the rank in MPI_COMM_WORLD of the communicator's rank `rank`.
   int at(int rank) const {
     const Run& run = runs_.size() == 1 ? runs_[0] : run_with(rank);
     return run.first + (rank - run.begin) * run.stride;
   }
-  // Returns whether each rank has the same number in MPI_COMM_WORLD.
+  // Returns whether each rank has the same number in the communicator and in MPI_COMM_WORLD.
   bool is_identity() const { return runs_.size() == 1 && runs_[0] == Run{0, 0, 1}; }
   std::size_t bytes() const { return sizeof *this + runs_.capacity() * sizeof(Run); }
 
@@ -26,8 +26,8 @@ class RankMap {
 
  private:
   struct Run {
-    int begin;  // the run's first rank in the communicator
-    int first;  // rank of `begin` in MPI_COMM_WORLD
+    int begin;  // first rank of the run in the communicator
+    int first;  // rank in MPI_COMM_WORLD of the rank `begin`
     int stride;
 
     bool operator==(const Run&) const = default;
@@ -35,10 +35,11 @@ class RankMap {
 
   const Run& run_with(int rank) const;
 
-  std::vector<Run> runs_;  // at least one run
+  std::vector<Run> runs_;  // runs in ascending order; there is at least one
 };
 
-// Returns an object that all users of equal maps share. Thread-safe.
+// Returns the map for a communicator whose ranks have these ranks in MPI_COMM_WORLD. Equal maps
+// share one object. Thread-safe.
 std::shared_ptr<const RankMap> shared_map(const std::vector<int>& world_ranks);
 
 }  // namespace weft

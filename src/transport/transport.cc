@@ -1,4 +1,5 @@
-// Runs a schedule's rounds: starts every step of a round, waits for the posted ones, and continues.
+// Implements Execution, which runs a schedule's rounds: it starts every step of a round, waits for
+// the posted ones, and continues.
 #include "transport/transport.h"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 
 namespace weft {
 // Advances the schedule, as declared in transport.h. When the operation is over, successful or not,
-// it also ends the operation's use of the node buffers.
+// it also ends the operation's use of the node's shared memory.
 Result<bool> Execution::advance(int polls, bool callers_part) {
   const bool has_node_buffer = turn_ && turn_->memory();
   if (!begun_ && has_node_buffer && !turn_->may_begin()) return false;
@@ -15,13 +16,15 @@ Result<bool> Execution::advance(int polls, bool callers_part) {
   State state = progress(polls, callers_part);
   if (state == State::declined && otherwise_) {
     turn_->looked(false);
-    signals_before_ = 1;  // the abandoned schedule has given one signal, to agree on the buffers
+    signals_before_ = 1;  // the abandoned schedule has signalled once, to agree on the buffers
     turn_to_otherwise();
     state = progress(polls, callers_part);
   }
   if (state == State::blocked) return false;
   if (state == State::over && otherwise_) turn_->looked(true);
-  // A rank whose operator has thrown fails alone. Its partners may complete.
+  // ranks_differ_ is true if a rank takes part in another call or has other counts; ranks that wait
+  // for this one must then fail, too. A rank whose operator has thrown fails alone, and the others
+  // may complete.
   if (has_node_buffer && ranks_differ_)
     turn_->give_up();
   else if (has_node_buffer)
@@ -70,8 +73,8 @@ Execution::State Execution::progress(int polls, bool callers_part) {
   return State::over;
 }
 
-// Progresses the messages of a round while the round is blocked by a step that waits for another
-// rank's signal.
+// Progresses the messages of a round while one of its steps waits for another rank's counter in
+// shared memory. Returns State::failed if a message fails, otherwise State::blocked.
 Execution::State Execution::bring_messages_forward() {
   if (schedule_->most_posted == 0) return State::blocked;
   const auto tested = transport_->test();
@@ -121,8 +124,8 @@ Execution::State Execution::ask_transport(const Step& step) {
   return *started ? State::over : State::blocked;
 }
 
-// Carries out a step of a direct schedule, by which ranks publish their buffers, find those of
-// others or agree on them. Does nothing without peers: then the transport does this.
+// Carries out a step by which ranks publish their buffers, find those of others, or agree that all
+// can access them. Does nothing without PeerBuffers, since the transport then carries out the step.
 Execution::State Execution::meet(const Step& step) {
   PeerBuffers* const peers = operands_ ? operands_->peers : nullptr;
   if (!peers) return State::over;

@@ -1,5 +1,5 @@
-// Finds kernels for predefined operators and datatypes. The sizes of Fortran's types are checked,
-// since they depend on the compiler.
+// Finds the reduction kernel for a predefined operator and datatype. The sizes of Fortran's types
+// are checked, since they depend on the compiler.
 #include "transport/mpi/kernels.h"
 
 #include "library/generated/library_calls.h"

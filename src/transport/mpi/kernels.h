@@ -1,4 +1,5 @@
-// Finds the reduction kernel for an MPI operator and datatype.
+// Finds the reduction kernel for an MPI operator and datatype. A kernel is a loop that reduces two
+// arrays.
 #pragma once
 
 #include <mpi.h>
@@ -9,12 +10,12 @@
 
 namespace weft {
 
-// Returns the kernel; nullptr if only MPI_Reduce_local can reduce (user-defined operators, derived
-// types).
+// Returns the reduction kernel; nullptr if only MPI_Reduce_local can reduce (user-defined
+// operators, derived datatypes).
 Kernel kernel_for(MPI_Op op, MPI_Datatype type);
-// Returns whether the operator is predefined by MPI rather than a function of the application.
+// Returns whether MPI predefines the operator; false if it is a function of the application.
 bool is_predefined(MPI_Op op);
-// Returns for instance "sum float64"; "" if there is no kernel.
+// Returns the names of operator and element type, such as "sum float64"; "" if there is no kernel.
 std::string reduction_words(MPI_Op op, MPI_Datatype type);
 
 }  // namespace weft

@@ -1,6 +1,7 @@
-// Leaders: a communicator with a rank of each node, in the order of the nodes, for collectives of
-// the MPI library between nodes. All its ranks have equal node ranks. All must make the calls on it
-// in one order, although operations reach them at different times; `turns` keeps that order.
+// Leaders: a communicator with one rank of each node, in the order of the nodes, on which
+// collectives of the MPI library are called. All its ranks have equal node ranks. They must make
+// the calls in one order, although operations reach them at different times; `turns` keeps that
+// order.
 #pragma once
 
 #include <mpi.h>

@@ -1,4 +1,4 @@
-// Carries out a whole collective by a single call of the MPI library (generated/library_steps.cc).
+// Carries out a whole collective by one call of the MPI library (generated/library_steps.cc).
 #pragma once
 
 #include <mpi.h>
@@ -7,7 +7,8 @@
 
 namespace weft {
 
-// Make the call on `comm` in place of the call's own communicator, and return an MPI error code.
+// Make the collective call `call` on the communicator `comm` instead of its own, blocking or
+// non-blocking. Return an MPI error code.
 int library_blocking(const Call& call, MPI_Comm comm);
 int library_nonblocking(const Call& call, MPI_Comm comm, MPI_Request* request);
 

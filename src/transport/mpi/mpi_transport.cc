@@ -1,4 +1,4 @@
-// Carries out each step by calls of the MPI library.
+// Implements MpiTransport: carries out the steps of a schedule by calls of the MPI library.
 #include "transport/mpi/mpi_transport.h"
 
 #include <climits>
@@ -85,7 +85,7 @@ Result<bool> MpiTransport::start(const Step& step) {
     case StepKind::show:
     case StepKind::find:
     case StepKind::agree:
-      break;  // Execution carries these out
+      break;  // Execution carries out these steps itself
   }
   if (code == MPI_SUCCESS) return true;
   return Error{"", code};
@@ -113,8 +113,9 @@ void MpiTransport::give_up_leading() {
   if (calls_left_ > 0) leaders_->turns.stop();
 }
 
-// Makes a collective between the nodes' leaders and returns true, if all earlier operations have
-// made theirs; otherwise returns false. The order is equal on all leaders.
+// Calls a collective of the MPI library between the nodes' leaders, and returns true. Returns false
+// if an earlier operation has not made all its calls yet. The order of operations is equal on all
+// leaders.
 Result<bool> MpiTransport::call_leaders(const Step& step) {
   if (leaders_->turns.stopped()) return Error{"", MPI_ERR_OTHER};
   if (!leaders_->turns.has_come(turn_)) return false;
@@ -186,8 +187,8 @@ Result<bool> MpiTransport::test() {
   return code == MPI_SUCCESS ? result : Error{"", code};
 }
 
-// Tests the posted requests, and returns true once all have completed. Tests them one by one,
-// because errors of MPI_Testall would not reach the internal communicator's error handler.
+// Tests the posted requests; returns true once all have completed. It tests them one by one,
+// because errors of MPI_Testall would not reach the error handler of the internal communicator.
 inline Result<bool> MpiTransport::test_posted() {
   for (; tested_ < posted_; ++tested_) {
     int done = 0;
@@ -213,8 +214,8 @@ int MpiTransport::reduce(const Step& step) {
                                     static_cast<int>(step.first.count), call_.recvtype, call_.op);
 }
 
-// Reduces into the lower operand through a temporary buffer, because MPI_Reduce_local puts its
-// result in the higher operand.
+// Reduces into the lower operand. MPI_Reduce_local puts its result into the higher operand, so a
+// copy of that is used. Returns an MPI error code.
 int MpiTransport::reduce_to_lower(const Step& step) {
   const std::int64_t bytes = step.bytes;
   std::byte* between = BufferPool::instance().take(bytes);

@@ -14,16 +14,16 @@
 
 namespace weft {
 
-// The communicator and the rank numbers that messages use.
+// Route: the communicator for an operation's messages, and the numbers of the ranks there.
 struct Route {
-  MPI_Comm comm{};                 // an internal communicator of Weft
-  const RankMap* ranks = nullptr;  // the peers' ranks in `comm`; nullptr if they equal the
-                                   // schedule's
+  MPI_Comm comm{};  // internal communicator of Weft, on which the messages travel
+  // Ranks in `comm`, indexed by rank of the schedule; nullptr if they are equal.
+  const RankMap* ranks = nullptr;
 };
 
 class MpiTransport final : public Transport {
  public:
-  // All arguments must outlive the transport.
+  // All arguments must outlive the transport. tag: the tag of all messages of this operation.
   MpiTransport(const Call& call, const Schedule& schedule, const Operands& operands,
                const Route& route, int tag);
   MpiTransport(const MpiTransport&) = delete;
@@ -31,15 +31,14 @@ class MpiTransport final : public Transport {
 
   int tag() const { return tag_; }
 
-  // Reserves the operation's place among those that make collectives between leaders, which follow
-  // the order in which the application starts operations. Must precede the first step if the
-  // schedule has such collectives.
+  // Reserves this operation's place in the order in which operations call collectives between
+  // leaders. Must precede the first step if the schedule has such collectives.
   void lead(Leaders& leaders);
-  // Notes that the operation has failed. It will not make its collectives between leaders, so that
-  // later operations that need these leaders fail, too.
+  // Notes that the operation has failed and will not call its collectives between leaders. Later
+  // operations that need these leaders then fail, too.
   void give_up_leading();
 
-  // Makes `later` carry out the operation's only step, a collective of the MPI library.
+  // Leaves the operation's only step, a collective of the MPI library, to `later`.
   void leave_to(DeferredStep& later) {
     deferred_step_ = &later;
     tests_otherwise_ = true;
@@ -49,12 +48,13 @@ class MpiTransport final : public Transport {
   Result<bool> test() override;
 
   // Returns the exception that the application's reduction operator has thrown, and forgets it; an
-  // empty one if there was none. An exception means that the operation has failed.
+  // empty one if there was none. An operation whose operator has thrown has failed.
   Exception take_exception() { return std::exchange(exception_, {}); }
 
  private:
   template <class Code>
-  int without_exception(Code code);  // returns an MPI error code
+  // Calls code(), which returns an MPI error code, and keeps any exception.
+  int without_exception(Code code);
   Result<bool> test_otherwise();
   Result<bool> test_posted();
   void* address(const Location& at) const { return operands_.address(at); }
@@ -69,8 +69,8 @@ class MpiTransport final : public Transport {
   int peer(const Step& step) const { return route_.ranks ? peer_there(step.peer) : step.peer; }
   int peer_there(int rank) const;
   int post_message(const Step& step);
-  int post_large(const Step& step, MPI_Request* request);  // posts a message with more elements
-                                                           // than an int can count
+  // Posts a message with more elements than an int can count; returns an MPI error code.
+  int post_large(const Step& step, MPI_Request* request);
   Result<bool> call_leaders(const Step& step);
   int call_leaders(const Step& step, MPI_Request* request);
   int reduce(const Step& step);
@@ -84,16 +84,20 @@ class MpiTransport final : public Transport {
   const Operands& operands_;
   const Route& route_;
   const int tag_;
-  const bool runs_operator_;  // the schedule's steps call an operator, which may be a function of
-                              // the application
+  // True if the schedule's steps call an operator, which may be a function of the application.
+  const bool runs_operator_;
   bool tests_otherwise_;
-  std::array<MPI_Request, 4> few_;         // enough for the requests of a round in most schedules
-  std::vector<MPI_Request> many_;          // used if a round posts more requests
-  MPI_Request* const requests_;            // the round's requests: few_ or many_
-  int posted_ = 0;                         // number of requests posted since the round began
-  int tested_ = 0;                         // number of posted requests that have completed
-  DeferredStep* deferred_step_ = nullptr;  // nullptr if the operation's steps are carried out here
-  Leaders* leaders_ = nullptr;             // set if the schedule has collectives between leaders
+  // Requests of a round if there are at most four, as in most schedules.
+  std::array<MPI_Request, 4> few_;
+  std::vector<MPI_Request> many_;  // requests of a round if there are more than four
+  MPI_Request* const requests_;    // the requests of the current round, in few_ or many_
+  int posted_ = 0;                 // number of requests posted in the current round
+  // Number of requests of the current round that have completed.
+  int tested_ = 0;
+  // Carries out the operation's only step; nullptr if this object does it.
+  DeferredStep* deferred_step_ = nullptr;
+  // The leaders' communicator; nullptr if the schedule has no collectives between leaders.
+  Leaders* leaders_ = nullptr;
   std::uint32_t turn_ = 0;
   std::uint32_t calls_left_ = 0;
   Exception exception_;

@@ -1,5 +1,5 @@
-// Packs and unpacks elements by MPI_Pack and MPI_Unpack, and works around arguments that some
-// libraries do not accept.
+// Packs and unpacks elements by MPI_Pack and MPI_Unpack, and works around arguments that some MPI
+// libraries refuse.
 #include "transport/mpi/packing.h"
 
 #include <climits>
@@ -9,8 +9,9 @@
 namespace weft {
 namespace {
 
-// A description of elements that the library accepts. MPICH 4.0 takes MPI_BOTTOM for a missing
-// buffer; here it gets another address, and a datatype with the opposite displacement.
+// Described: an address and a datatype for elements that the MPI library accepts. MPICH 4.0 takes
+// MPI_BOTTOM for a missing buffer; the elements are then described by another address and a
+// datatype with the opposite displacement.
 class Described {
  public:
   explicit Described(const Elements& elements)

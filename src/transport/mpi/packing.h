@@ -13,8 +13,8 @@ struct Elements {
   MPI_Datatype type{};
 };
 
-// Pack elements to `to`, and unpack them from `from`. Both functions return an MPI error code.
-// bytes: the packed size of all elements.
+// pack_elements() packs elements to `to`, and unpack_elements() unpacks them from `from`. bytes:
+// the packed size of all elements. Both return an MPI error code.
 int pack_elements(const Elements& from, void* to, std::int64_t bytes, MPI_Comm comm);
 int unpack_elements(const void* from, std::int64_t bytes, const Elements& to, MPI_Comm comm);
 

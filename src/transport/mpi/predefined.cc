@@ -1,5 +1,6 @@
-// Maps predefined datatypes and operators to their meaning. Fortran's types are assumed to have the
-// usual sizes; where that matters, the extent must be compared (kernels.cc).
+// Maps predefined datatypes and operators of MPI to Weft's description of them. Fortran's types are
+// assumed to have the usual sizes; where that matters, the caller must compare the extent
+// (kernels.cc).
 #include "transport/mpi/predefined.h"
 
 #include <vector>
@@ -20,7 +21,7 @@ void add(std::vector<Known<Handle, Meaning>>& known, Handle handle, Meaning mean
   known.push_back({handle, meaning});
 }
 
-// In Open MPI a handle is the address of a variable in the library.
+// In Open MPI the handle of a predefined object is the address of a variable in the library.
 #ifdef WEFT_FAMILY_OPENMPI
 #define WEFT_KNOWN(list, Handle, macro, symbol, meaning) \
   if (void* found = find("ompi_mpi_" symbol)) add(list, static_cast<Handle>(found), meaning);

@@ -1,4 +1,5 @@
-// Carries a collective out when the last rank has called, in the order of the nodes.
+// Implements SimLeaders: carries a collective out when its last rank has called it, in the order of
+// the nodes.
 #include "transport/sim/leaders.h"
 
 #include <algorithm>

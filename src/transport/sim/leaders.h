@@ -17,11 +17,11 @@ class SimLeaders {
  public:
   SimLeaders(const SimModel& model, const SimOperator& op) : model_(model), op_(op) {}
 
-  // A collective of the ranks with equal node rank. These ranks call their collectives in order. A
-  // pointer to the object stays valid.
+  // Collective: a simulated collective of the MPI library between the ranks with equal node rank.
+  // These ranks call their collectives in the same order. A pointer to the object stays valid.
   struct Collective {
     const Step* step = nullptr;
-    std::vector<SimData> given, got;  // indexed by node
+    std::vector<SimData> given, got;  // input and output of each node's rank, indexed by node
     std::size_t called = 0;
     double done_us = 0;
     bool is_over() const { return called == given.size(); }
@@ -34,9 +34,10 @@ class SimLeaders {
 
   const SimModel& model_;
   const SimOperator& op_;
-  std::map<int, std::uint32_t> called_;                              // number of calls by each rank
-  std::map<std::pair<int, std::uint32_t>, Collective> collectives_;  // keyed by node rank and
-                                                                     // number of the call
+  // Number of collectives that each rank has called.
+  std::map<int, std::uint32_t> called_;
+  // Indexed by node rank and number of the call.
+  std::map<std::pair<int, std::uint32_t>, Collective> collectives_;
 };
 
 }  // namespace weft

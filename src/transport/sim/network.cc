@@ -1,4 +1,5 @@
-// Implements matching, data movement and the latency/bandwidth model of the simulated network.
+// Implements SimNetwork: matches messages, moves their data, and computes their times from latency
+// and bandwidth.
 #include "transport/sim/network.h"
 
 #include <algorithm>
@@ -12,7 +13,8 @@ bool is_contiguous(const SimType* type) {
                              type->segments[0].bytes == type->extent);
 }
 
-// Copies a segment. The compiler turns a copy of constant size into one instruction.
+// Copies one contiguous piece of an element. The cases of a constant size let the compiler emit
+// single instructions.
 void copy_segment(std::byte* to, const std::byte* from, std::int64_t bytes) {
   if (bytes == 4)
     std::memcpy(to, from, 4);

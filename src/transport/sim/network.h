@@ -1,6 +1,6 @@
-// The simulated network: matches messages, moves their data and computes when they arrive. Times
-// are fixed when a message is posted. They depend only on the posting rank's clock and link, so
-// that the order in which the simulator visits the ranks does not matter.
+// SimNetwork: matches messages, moves their data and computes when they arrive. Times are fixed
+// when a message is posted. They depend only on the posting rank's clock and link, so that the
+// order in which the simulator visits the ranks does not matter.
 #pragma once
 
 #include <deque>
@@ -12,10 +12,10 @@
 
 namespace weft {
 
-// The memory of an operand: its address, datatype, and number of elements.
+// SimData: the memory of an operand: its address, datatype and number of elements.
 struct SimData {
   std::byte* origin = nullptr;
-  const SimType* type = nullptr;  // datatype; nullptr for bytes
+  const SimType* type = nullptr;  // datatype of the elements; nullptr for bytes
   std::int64_t count = 0;
 
   std::int64_t payload_bytes() const;
@@ -33,7 +33,8 @@ class SimNetwork {
   void work(int rank, double duration_us) { nodes_[rank].clock_us += duration_us; }
   void wait_until(int rank, double time_us);
 
-  // operation: separates the messages of several collectives in progress.
+  // Post a message from rank `from` to rank `to`. operation: the number of the collective, which
+  // separates the messages of several collectives in progress.
   Ticket post_send(int operation, int from, int to, const SimData& data);
   Ticket post_recv(int operation, int from, int to, const SimData& data);
 
@@ -51,14 +52,14 @@ class SimNetwork {
   };
   struct Post {
     SimData data;
-    double arrival_us = 0;  // for a send: the time when the message arrives
+    double arrival_us = 0;  // virtual time in microseconds at which a sent message arrives
     double done_us = 0;
     bool matched = false;
     bool truncated = false;
   };
   struct Channel {
-    std::deque<Ticket> sends;  // sends without a matching receive yet
-    std::deque<Ticket> recvs;  // receives without a matching send yet
+    std::deque<Ticket> sends;  // sends that no receive has matched yet
+    std::deque<Ticket> recvs;  // receives that no send has matched yet
   };
 
   void match(Channel& channel);
@@ -66,7 +67,8 @@ class SimNetwork {
   SimModel model_;
   std::vector<Node> nodes_;
   std::vector<Post> posts_;
-  std::map<std::tuple<int, int, int>, Channel> channels_;  // keyed by operation, sender, receiver
+  // Indexed by operation, sender and receiver.
+  std::map<std::tuple<int, int, int>, Channel> channels_;
   std::vector<std::byte> packed_;
   std::int64_t messages_ = 0;
   std::int64_t bytes_ = 0;

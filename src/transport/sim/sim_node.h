@@ -1,5 +1,5 @@
-// SimNode: the memory that the ranks of a simulated node share, and each rank's node buffers in it.
-// It is real memory, so that signals and waits use the library's own code.
+// SimNode: the memory that the ranks of a simulated node share, and each rank's NodeBuffers in it.
+// It is real memory, so that signals and waits run the code that MPI programs use.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace weft {
 
 class SimNode {
  public:
-  // Returns the use of the node buffers by the next rank of the node. Must be called for each of
-  // these ranks in order.
+  // Returns the NodeBufferUse of the next rank of the node, for an operation with this schedule.
+  // Must be called once for each rank of the node, in order.
   NodeBufferUse turn(const Schedule& schedule) {
     const std::int64_t bytes = schedule.node_bytes;
     if (bytes == 0) return {};
@@ -27,7 +27,7 @@ class SimNode {
   }
 
  private:
-  // Returns zeroed memory; pages that are never touched take none.
+  // Returns zeroed memory of `bytes` bytes. Pages that are never touched take no memory.
   static std::byte* zeroed(std::int64_t bytes) {
     return static_cast<std::byte*>(std::calloc(static_cast<std::size_t>(bytes), 1));
   }

@@ -1,4 +1,4 @@
-// Carries out the steps of a rank on real memory with a virtual clock.
+// Implements SimTransport: carries out the steps of a rank on real memory with a virtual clock.
 #include "transport/sim/sim_transport.h"
 
 namespace weft {
@@ -26,7 +26,7 @@ std::byte* SimTransport::address(const Location& at) const {
 }
 
 SimData SimTransport::data(const Operand& operand) {
-  // The send buffer is not const here; the verifier of schedules ensures that no step writes to it.
+  // The send buffer is not const here. The verifier of schedules ensures that no step writes to it.
   if (operand.count == 0) return {};
   return {address(operand.at), type(operand.unit), operand.count};
 }

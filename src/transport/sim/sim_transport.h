@@ -30,16 +30,17 @@ class SimTransport : public Transport {
   const SimModel& model_;
   int operation_;
   const Shape& shape_;
-  const std::span<const SimRank> ranks_;  // buffers of all ranks, since a direct schedule uses
-                                          // other ranks' buffers
+  // Buffers of all ranks, which a schedule that uses other ranks' buffers in place needs.
+  const std::span<const SimRank> ranks_;
   const SimRank& buffers_;
   const SimOperator& op_;
   std::vector<std::byte> temp_;
-  Operands own_;                   // addresses of this rank's buffers
-  std::vector<std::byte> packed_;  // packed operand of the current step
+  Operands own_;                   // addresses of this rank's own buffers
+  std::vector<std::byte> packed_;  // packed data of the current step
   std::vector<std::byte> inout_packed_;
   std::vector<SimNetwork::Ticket> posted_;
-  std::vector<const SimLeaders::Collective*> called_;  // leaders' collectives called in this round
+  // Collectives between leaders that this rank has called in this round.
+  std::vector<const SimLeaders::Collective*> called_;
 };
 
 }  // namespace weft

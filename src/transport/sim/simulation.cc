@@ -26,7 +26,8 @@ struct Runner {
   bool done = false;
 };
 
-// Advances all ranks. Returns how many have not completed; an error if none of them has progressed.
+// Advances each rank as far as it can. Returns how many ranks have not completed; an error if none
+// has progressed.
 Result<int> visit(std::deque<Runner>& runners) {
   int unfinished = 0;
   bool progress = false;
@@ -64,7 +65,8 @@ Result<SimOutcome> Simulation::run(std::span<const Schedule> schedules,
   for (int rank = 0; rank < size; ++rank)
     runners.emplace_back(network, leaders, model_, schedules[rank], with_input, op,
                          nodes[node_of(schedules[rank].shape)].turn(schedules[rank]));
-  // The first visit always makes progress by posting steps, so progress is not checked.
+  // Each rank first posts its steps. Some rank always does so in the first visit, so its result
+  // need not be checked.
   for (Runner& runner : runners) {
     auto advanced = runner.execution.advance();
     if (!advanced) return advanced.error();

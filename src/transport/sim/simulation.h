@@ -13,7 +13,7 @@
 namespace weft {
 
 struct SimOutcome {
-  double time_us = 0;  // virtual time until the last rank has completed
+  double time_us = 0;  // virtual time in microseconds until the last rank has completed
   std::int64_t messages = 0;
   std::int64_t bytes = 0;
 };
@@ -22,9 +22,9 @@ class Simulation {
  public:
   explicit Simulation(SimModel model) : model_(model) {}
 
-  // Runs schedule i on rank i. Afterwards the receive buffers hold the result. A send completes
+  // Runs schedule i on rank i; afterwards the receive buffers hold the result. A send completes
   // only when its receive has been posted, so that every schedule that could hang with MPI hangs
-  // here, and is reported.
+  // here. Returns an error if the ranks hang.
   Result<SimOutcome> run(std::span<const Schedule> schedules, std::span<const SimRank> ranks,
                          const SimOperator& op) const;
 
