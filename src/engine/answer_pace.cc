@@ -5,12 +5,14 @@
 namespace weft {
 namespace {
 
-// A call has received something if it takes so many times as long as one that has not. A first call
-// has cold caches, so that its duration varies more.
+// A call of the MPI library counts as one that has received something if it takes longer than the
+// usual first call (kTimesUsual) or than the shortest later call (kTimesLeast), by these factors.
+// The two kinds are told apart because a first call has cold caches, so that its duration varies
+// more.
 constexpr std::int64_t kTimesUsual = 4, kTimesLeast = 4;
-// The time to the next poll is this multiple of the time since the last arrival.
+// The sleep until the next poll is the time since the last arrival, multiplied by this factor.
 constexpr std::int64_t kTimesPassed = 3;
-// A duration that is learnt changes by this part of itself.
+// A new measurement changes a learnt duration by at most one part in this many.
 constexpr std::int64_t kParts = 32;
 
 }  // namespace
@@ -26,11 +28,12 @@ bool AnswerPace::continues(int calls, std::int64_t now_ns, std::int64_t took_ns)
   if (!has_arrived_) return now_ns - quiet_since_ns_ < kLinger_ns;
   arrived_ns_ = now_ns;
   if (++arrivals_ < kMostArrivals) return true;
-  least_ns_ += least_ns_ / kParts + 1;  // a call may take longer than it did
+  least_ns_ += least_ns_ / kParts + 1;  // the shortest call may have become slower
   return false;
 }
 
-// The usual duration is about the median: longer and shorter calls change it by the same factor.
+// Returns whether the first call of a poll has received something. The usual duration that it
+// learns is about the median: longer and shorter calls change it by the same factor.
 bool AnswerPace::first_is_long(std::int64_t took_ns) {
   const bool is_long = usual_first_ns_ > 0 && took_ns > kTimesUsual * usual_first_ns_;
   if (usual_first_ns_ == 0) usual_first_ns_ = took_ns;

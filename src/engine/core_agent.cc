@@ -46,8 +46,8 @@ bool CoreAgent::serve() {
   return progressed;
 }
 
-// Returns all open commands to their ranks when the agent ends. It first tells the ranks that the
-// agent serves no more, so that they leave no further commands.
+// Returns all open commands to their ranks when the agent ends. It first tells the ranks that it
+// serves no more, so that they leave no further commands.
 void CoreAgent::close() {
   own_->serves.store(MailboxMemory::Serves::no_more);
   for (Client& client : clients_) {
@@ -74,7 +74,8 @@ bool CoreAgent::progress(Client& client) {
   return progressed;
 }
 
-// Advances a command of a rank. Returns true if an instruction has been carried out.
+// Carries out command number `number` of a rank as far as possible. Returns whether it has carried
+// out any instruction.
 bool CoreAgent::progress(Client& client, std::size_t number) {
   MailboxMemory& mailbox = *client.mailbox;
   Command& command = mailbox.commands[number];
@@ -122,7 +123,7 @@ RemoteProgram::State CoreAgent::carry_out(Client& client, std::size_t number) {
   }
 }
 
-// Returns a command to its rank, and wakes the rank's progress thread, which may be asleep.
+// Returns a command to its rank, and wakes the rank's progress thread if that sleeps.
 void CoreAgent::give_back(MailboxMemory& mailbox, Command& command) {
   mailbox.open.fetch_sub(1);
   mailbox.returned.fetch_add(1);

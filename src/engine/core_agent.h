@@ -18,7 +18,7 @@ namespace weft {
 class CoreAgent {
  public:
   // memory: keeps the mailboxes alive. own: the mailbox of this process's rank. mailboxes: the
-  // mailboxes of all ranks on this core.
+  // mailboxes of all ranks on this core, including `own`.
   CoreAgent(std::shared_ptr<void> memory, MailboxMemory* own,
             const std::vector<MailboxMemory*>& mailboxes);
   CoreAgent(const CoreAgent&) = delete;
@@ -42,7 +42,7 @@ class CoreAgent {
 
  private:
   struct Served {
-    std::uint64_t number = 0;  // number of the command that `program` carries out; 0 for none
+    std::uint64_t number = 0;  // number of the command whose program this is; 0 if there is none
     RemoteProgram program;
   };
   struct Client {

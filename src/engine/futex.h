@@ -12,11 +12,11 @@
 
 namespace weft {
 
-// Tells whether several processes share the word or only this one uses it.
+// Says whether several processes use the word or only this one.
 enum class FutexOf : int { processes = 0, this_process = FUTEX_PRIVATE_FLAG };
 
-// Sleeps until the next wake_one(), or for `ns` nanoseconds if given. Returns at once if the word
-// differs from `seen`.
+// Sleeps until wake_one() is called for the word, or for `ns` nanoseconds at most if that is given.
+// Returns at once if the word differs from `seen`.
 inline void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t seen, FutexOf of) {
   syscall(SYS_futex, &word, FUTEX_WAIT | static_cast<int>(of), seen, nullptr, nullptr, 0);
 }

@@ -1,5 +1,6 @@
-// Implements a rank's access to its mailbox. The state of a command alone tells whether the rank or
-// the agent owns it. It is changed by compare-and-exchange wherever both sides may change it.
+// Implements Mailbox, a rank's access to its mailbox. The state of a command alone says whether the
+// rank or the agent owns it. It is changed by compare-and-exchange wherever both sides may change
+// it.
 #include "engine/mailbox.h"
 
 #include <sched.h>
@@ -10,8 +11,9 @@
 
 namespace weft {
 
-// Describes the steps of an operation that are left, as declared in mailbox.h. Also returns nullopt
-// if floating-point exceptions raise signals in the rank, since its own process must receive these.
+// Describes the remaining steps of an operation for the core agent (mailbox.h). Returns nullopt if
+// only the operation's own process can carry them out. That is so, too, if floating-point
+// exceptions raise signals in the rank, since its own process must receive these.
 std::optional<Work> work_of(const Schedule& schedule, const Operands& operands,
                             const NodeBufferUse& turn, const Operation::Rest& rest) {
   NodeBuffers* const node_buffers = turn.node_buffers();
@@ -50,9 +52,10 @@ std::optional<Work> work_of(const Schedule& schedule, const Operands& operands,
 Mailbox::Mailbox(std::shared_ptr<void> memory, MailboxMemory* own, MailboxMemory* agents)
     : memory_(std::move(memory)), own_(own), agents_(agents) {}
 
-// Leaves a command, unless the agent has told that it serves no more. An agent that ends tells so
-// first, and then returns the commands that are open. So this function asks again once its command
-// is open: either the agent has seen the command, or this rank sees that it must take it back.
+// Leaves a command for the agent, unless the agent has told that it serves no more. An agent that
+// ends first tells so, and then returns the commands that are open. So this function checks once
+// more when its command is open: either the agent has seen the command, or this rank sees that it
+// must take it back.
 int Mailbox::leave(const Work& work) {
   if (agents_->serves.load() != MailboxMemory::Serves::yes) return kNone;
   for (int i = 0; i < MailboxMemory::kCommands; ++i) {
@@ -105,7 +108,7 @@ std::optional<Mailbox::Rest> Mailbox::take(int number) {
 }
 
 // Returns whether the agent's thread has ended without closing its mailbox, as when its process
-// crashes. A robust mutex reports its owner's end to the first thread that locks it; that thread
+// crashes. A robust mutex tells its owner's end to the first thread that locks it; that thread
 // records it for the others.
 bool Mailbox::agent_has_ended() const {
   const int code = pthread_mutex_trylock(&agents_->alive);

@@ -1,8 +1,8 @@
-// Commands: programs that the ranks on one core leave to a single thread, the core agent. Each rank
-// has a mailbox in memory that their processes share, with space for several commands, and writes
-// only to its own. A command belongs either to its rank or to the agent. With one thread per rank
-// on a core, the kernel would switch threads even if they have no work; a single thread with all
-// programs continues any that can (JHPCN jh250041, Topic 1).
+// Commands: the remaining steps of collectives (programs), which the ranks on one core leave to a
+// single thread, the core agent. Each rank has a mailbox in memory that their processes share, with
+// space for several commands, and writes only to its own. A command belongs either to its rank or
+// to the agent. With one thread per rank on a core, the kernel would switch threads even if they
+// have no work; a single thread with all programs continues any that can (JHPCN jh250041, Topic 1).
 #pragma once
 
 #include <pthread.h>
@@ -26,62 +26,70 @@
 
 namespace weft {
 
-// A program and its data, in the form that another process on the node needs.
+// Work: the remaining steps of a collective and its data, in the form that another process on the
+// node needs.
 struct Work {
-  std::uintptr_t program = 0;        // address of the program in its rank's process
-  std::uint32_t instructions = 0;    // number of the program's instructions
-  std::uint32_t next = 0;            // index of the first instruction that is not yet done
-  bool begun = false;                // the operation has begun to use the node buffers
-  bool synchronizing = false;        // Schedule::synchronizing of the schedule
-  std::uint32_t signals_before = 0;  // value from which the signal counters continue
+  // Address of the program (the compiled schedule) in its rank's process.
+  std::uintptr_t program = 0;
+  std::uint32_t instructions = 0;  // number of the program's instructions
+  std::uint32_t next = 0;          // index of the first instruction that is not yet done
+  // True if the operation has begun to use the node's shared memory.
+  bool begun = false;
+  // Value of Schedule::synchronizing for the operation's schedule.
+  bool synchronizing = false;
+  // Number of signals that an abandoned schedule of the same operation has given before.
+  std::uint32_t signals_before = 0;
   std::optional<KernelName> kernel;  // reduction kernel; nullopt if the program does not reduce
-  FloatingPoint computes_as;         // floating-point mode for reductions
-  // The shared memory of the node buffers, and the arguments from which they were constructed.
+  FloatingPoint computes_as;         // floating-point mode in which the rank reduces
+  // The shared memory of the rank's NodeBuffers, and the other arguments from which they were
+  // constructed.
   KnownSegments::Place memory;
   int node_rank = 0, ranks = 0;
   std::int64_t buffer_bytes = 0;
   NodeBufferUse turn;
-  // Indexed by Buffer: an address in the rank's process, or the offset in the memory of the node
-  // buffers.
+  // Where each buffer is, indexed by Buffer: an address in the rank's process or, for shared memory
+  // of the node, the offset in a node buffer.
   std::array<std::uintptr_t, kBuffers> base{};
 };
 
-// Describes the steps of an operation that are left. operands, turn: the operation's buffers, and
-// its use of the node buffers. Returns nullopt if only the operation's own rank can carry out these
-// steps.
+// Describes the remaining steps of an operation for the core agent. operands: the operation's
+// buffers. turn: its use of the node's shared memory. Returns nullopt if only the operation's own
+// process can carry out these steps.
 std::optional<Work> work_of(const Schedule& schedule, const Operands& operands,
                             const NodeBufferUse& turn, const Operation::Rest& rest);
 
 struct alignas(64) Command {
   enum class State : std::uint32_t {
     none,
-    open,      // the rank or the agent may claim it
-    claimed,   // the rank or the agent works on it
-    over,      // all instructions are done; the rank must complete the operation
-    returned,  // the agent cannot carry the command out, so its rank must
+    open,      // neither side works on it; the rank or the agent may claim it
+    claimed,   // the rank or the agent has claimed it and works on it
+    over,      // all instructions are done; the rank must still complete the operation
+    returned,  // the agent cannot continue the command, so its rank must
   };
   std::atomic<State> state;
-  std::atomic<std::uint32_t> wanted;  // nonzero while the rank wants the command back
-  std::uint64_t number;               // differs for each command in this mailbox
-  Work work;                          // belongs to whichever side has claimed the command
+  std::atomic<std::uint32_t> wanted;  // nonzero if the rank wants the command back
+  std::uint64_t number;               // a number that no other command in this mailbox has had
+  // The steps to do; only the side that has claimed the command may use it.
+  Work work;
 };
 
-// A rank's mailbox in shared memory, initially zero.
+// MailboxMemory: a rank's mailbox in shared memory. It must be zero at first.
 struct MailboxMemory {
   static constexpr int kCommands = 32;
 
   // The agent of this core uses the next two members, in the mailbox of its own rank.
   enum class Serves : std::uint32_t { not_yet, yes, no_more, has_ended };
   std::atomic<Serves> serves;
-  pthread_mutex_t alive;  // locked by the agent's thread; being robust, it tells when that thread
-                          // has ended
+  // The agent's thread holds this robust mutex, by which others learn of its end.
+  pthread_mutex_t alive;
 
-  // The rank sets the next three members before any rank leaves commands.
+  // The rank sets the next three members before any rank on this core leaves commands.
   alignas(64) pid_t process;
-  int rank;              // rank in MPI_COMM_WORLD
-  std::uintptr_t trial;  // address of a number in the rank's process; the agent reads it to test
-                         // access
-  std::atomic<std::uint32_t> is_reachable;  // nonzero if the agent can read the rank's memory
+  int rank;  // the rank's number in MPI_COMM_WORLD
+  // Address of a number in the rank's process, which the agent reads to find out whether it can.
+  std::uintptr_t trial;
+  // Nonzero if the agent can read the memory of the rank's process.
+  std::atomic<std::uint32_t> is_reachable;
 
   alignas(64) std::atomic<std::uint32_t> open;  // number of commands that are open or claimed
   std::atomic<std::uint32_t> returned;          // number of commands in state `returned`
@@ -91,31 +99,32 @@ struct MailboxMemory {
   std::array<Command, kCommands> commands;
 };
 
-// A rank's access to its own mailbox. It is thread-safe, except that only one thread at a time may
-// call leave().
+// Mailbox: a rank's access to its own mailbox. It is thread-safe, except that only one thread at a
+// time may call leave().
 class Mailbox {
  public:
   static constexpr int kNone = -1;
 
   // memory: keeps both mailboxes alive. own: the mailbox of this rank. agents: the mailbox of the
-  // rank whose process runs the agent.
+  // rank in whose process the core agent runs.
   Mailbox(std::shared_ptr<void> memory, MailboxMemory* own, MailboxMemory* agents);
 
-  // Leaves a command and returns its number; kNone if the mailbox is full or there is no agent.
+  // Leaves a command for the core agent, and returns its index; kNone if the mailbox is full or
+  // there is no agent.
   int leave(const Work& work);
 
   bool is_under_way(int command) const {
     const Command::State now = at(command).state.load(std::memory_order_acquire);
     return now == Command::State::open || now == Command::State::claimed;
   }
-  // The state of a command that the rank has taken back: whether all instructions are done, whether
-  // the use of the node buffers has begun, and the index of the next instruction.
+  // The state of a command that the rank has taken back. over: all instructions are done. begun:
+  // the operation has begun to use the node's shared memory. next: index of the next instruction.
   struct Rest {
     bool over = false, begun = false;
     std::uint32_t next = 0;
   };
-  // Takes a command back for its rank after waiting until the agent has released it. Returns
-  // nullopt if the agent ended while it carried the command out.
+  // Takes a command back from the agent; if the agent works on it, waits until the agent has
+  // released it. Returns nullopt if the agent ended while it worked on the command.
   std::optional<Rest> take(int command);
 
   bool some_have_returned() const { return own_->returned.load() > 0; }

@@ -1,5 +1,4 @@
-// Observer: receives what executors report about the time of their threads. The trace implements
-// it.
+// Observer: receives what the threads of Weft report about their time. The trace implements it.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +10,19 @@ enum class Activity : std::uint8_t { working, polling, asleep };
 class Observer {
  public:
   virtual ~Observer() = default;
-  // Prepares a new thread of Weft, before its first work: its name, core and trace. Is called by
-  // that thread. index: counts the threads of this process from 0.
+  // Is called first by each new thread of Weft. It sets the thread's name, core and trace. index:
+  // the number of the thread among those of this kind in the process, from 0.
   virtual void thread_started(const char* name, int index) = 0;
-  // Binds the calling thread of Weft to this core, regardless of the placement policy.
+  // Binds the calling thread of Weft to this core, whatever the placement policy says.
   virtual void moves_to(int) {}
-  // Lets the MPI library progress its own messages. Is called while a caller waits for other ranks
-  // without calling the library, since these may themselves wait for such messages, and while the
-  // application has transfers under way.
+  // Lets the MPI library progress its own messages. It is called while a caller waits for other
+  // ranks without calling the library, since these ranks may themselves wait for such messages. It
+  // is also called while the application has transfers in progress.
   virtual void keep_library_going() {}
-  // Reports that this core's agent has ended while it carried out an operation of this process.
-  // Nobody can complete that operation.
+  // Reports that this core's agent has ended while it carried out an operation of this process. No
+  // thread can complete that operation any more.
   virtual void agent_has_ended() {}
-  // Records the activity that the calling thread of Weft begins now.
+  // Records that the calling thread of Weft begins this activity now.
   virtual void activity(Activity what) = 0;
 };
 

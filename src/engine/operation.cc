@@ -1,11 +1,11 @@
-// Advances an operation from its first round to completion.
+// Implements Operation: advances a collective from its first round to completion.
 #include "engine/operation.h"
 
 #include <utility>
 
 namespace weft {
 
-// Begins the next batch of the schedule, and returns true; returns false if there is none.
+// Begins the next batch of the schedule. Returns false if there is none.
 bool Operation::next_batch() {
   const Schedule& over = batch_ ? *batch_ : *schedule_;
   if (!over.next_batch) return false;
@@ -25,7 +25,7 @@ inline bool Operation::end(Result<bool>& result) {
 }
 
 // Advances the second and later batches of a schedule. This function is separate from advance()
-// since few schedules have several batches. Observers see the first batch as the one in progress.
+// since few schedules have several batches. Observers are told only of the first batch.
 [[gnu::noinline]] bool Operation::advance_later_batches(bool callers_part) {
   for (;;) {
     auto result = execution_.advance(1, callers_part);
@@ -79,7 +79,9 @@ bool Operation::advance(bool callers_part) {
   if (done()) return true;
   if (!advance_to_the_end(callers_part)) return false;
   finished(error_ ? &*error_ : nullptr);
-  done_.store(1);  // seq_cst: notify_all must not look for waiters before this store is visible
+  // Sequentially consistent, since notify_all() must not look for waiters before this store is
+  // visible.
+  done_.store(1);
   done_.notify_all();
   return true;
 }

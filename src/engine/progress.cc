@@ -1,4 +1,5 @@
-// Advances the operations under way, by callers and by the progress thread.
+// Implements Progress: advances the operations in progress, by application threads inside MPI calls
+// and by the progress thread.
 #include "engine/progress.h"
 
 #include <sched.h>
@@ -16,12 +17,12 @@
 namespace weft {
 namespace {
 
-// How late the kernel may end a sleep of the progress thread. The kernel's default of 50 us is
-// longer than many of the sleeps.
+// Nanoseconds by which the kernel may end a sleep of the progress thread too late. The kernel's
+// default of 50 us is longer than many of the sleeps.
 constexpr unsigned long kTimerSlack_ns = 1000;
 
 // Returns whether the kernel has given the core to another thread since the calling thread last
-// asked.
+// called this function.
 bool has_been_switched() {
   static thread_local long seen = 0;
   rusage usage{};
@@ -98,8 +99,9 @@ void Progress::count_for_thread(const Entry& entry, int change) {
   if (entry.operation->by_callers()) by_callers_.fetch_add(change);
 }
 
-// Leaves the rest of the operation to application threads. Only an operation that is neither over
-// nor with the core agent is still counted for the progress thread.
+// Leaves the remaining rounds of an operation to application threads. If all its steps are done, or
+// if the core agent has it, it no longer counts for the progress thread, so it is subtracted only
+// otherwise.
 void Progress::leave_to_callers(Entry& entry) {
   if (!entry.over && entry.command == Mailbox::kNone) for_thread_.fetch_sub(1);
   entry.wants_thread = false;
@@ -122,9 +124,9 @@ std::optional<Progress::Found> Progress::try_advance_all(Who who) {
   return found;
 }
 
-// Ends an advance that will never return, because the application's reduction operator has left by
-// longjmp or ended its thread, with the lock still held. The operation that called the operator has
-// failed.
+// Ends an advance that will never return, because the application's reduction operator has left it
+// by longjmp or has ended its thread. That thread still holds the lock. The operation that called
+// the operator fails.
 void Progress::advance_was_left() {
   {
     const std::lock_guard lock(advancing_, std::adopt_lock);
@@ -139,8 +141,8 @@ void Progress::advance_was_left() {
   wake_thread();
 }
 
-// Returns whether the agent has finished with the operation. Takes the operation from the agent if
-// a caller waits for it. Checks now and then whether the agent has ended.
+// Returns whether this process has the operation again, which it had left to the core agent. Takes
+// the operation back if a caller waits for it. Checks now and then whether the agent has ended.
 bool Progress::is_back(Who who, Entry& entry) {
   constexpr std::uint32_t kLooksPerQuestion = 256;
   if (mailbox_->is_under_way(entry.command)) {
@@ -152,8 +154,8 @@ bool Progress::is_back(Who who, Entry& entry) {
   return entry.command == Mailbox::kNone;
 }
 
-// Takes an operation back from the core agent, and returns true. Returns false if the agent ended
-// while it carried the operation out.
+// Takes an operation back from the core agent. Returns false if the agent ended while it carried
+// the operation out.
 bool Progress::take_back(Entry& entry) {
   const auto rest = mailbox_->take(entry.command);
   if (!rest) return false;
@@ -170,8 +172,8 @@ bool Progress::take_back(Entry& entry) {
   return true;
 }
 
-// Takes all operations back from the core agent, if it gets the lock. It gives up after some tries,
-// since the MPI library may exit the process from inside the thread that holds the lock.
+// Takes all operations back from the core agent if it gets the lock. It gives up after some tries,
+// since the MPI library may exit the process from the very thread that holds the lock.
 void Progress::take_all_back() {
   constexpr int kTries = 1000;
   std::unique_lock lock(advancing_, std::defer_lock);
@@ -183,7 +185,7 @@ void Progress::take_all_back() {
       if (entry.command != Mailbox::kNone) take_back(entry);
 }
 
-// Advances an operation. Returns true once it is complete.
+// Advances an operation as far as `who` may. Returns true once it is complete.
 bool Progress::advance(Who who, Entry& entry) {
   if (entry.command != Mailbox::kNone && !is_back(who, entry)) return false;
   const ComputesAs caller(entry.operation->computes_as());
@@ -237,9 +239,9 @@ Progress::Found Progress::advance_all(Who who) {
   return found;
 }
 
-// Notes that a caller may block in the library, and lets the progress thread take operations over.
-// blocked_ is raised before awaited_ is read, and submit() reads blocked_ after it has raised
-// awaited_, so that at least one side sees the other.
+// Notes that an application thread may block in the MPI library, and lets the progress thread take
+// operations over. blocked_ is raised before awaited_ is read. submit() raises awaited_ before it
+// reads blocked_, so at least one of the two threads sees the other.
 bool Progress::caller_blocks() {
   if (!with_thread() || (awaited_.load() == 0 && !several_callers_)) return false;
   blocked_.fetch_add(1);
@@ -249,8 +251,9 @@ bool Progress::caller_blocks() {
   return true;
 }
 
-// Ends a caller's block. If operations are reserved for callers, waits until the progress thread
-// has finished the operation that it advances. That thread reads blocked_ before each operation.
+// Notes that the application thread is back. If some operations may be advanced only by application
+// threads, waits until the progress thread has left the operation that it advances. That thread
+// reads blocked_ before each operation.
 void Progress::caller_returns() {
   blocked_.fetch_sub(1);
   if (by_callers_.load() > 0) const std::lock_guard until_it_has_ended(advancing_);
@@ -302,8 +305,8 @@ std::int64_t Progress::time_for_pace() const {
   return waiting_.keeps_time() ? now_ns() : 0;
 }
 
-// Runs the progress thread. It makes its system calls only after the first wake-up, because many
-// programs never have work for the thread.
+// Runs the progress thread. It makes its system calls only after it is first woken, because many
+// programs never have work for it.
 void Progress::thread_main() {
   if (agent_) agent_->begin();
   rest_without_operations();
@@ -412,11 +415,13 @@ bool Progress::inbox_is_empty() {
   return inbox_.empty();
 }
 
-// Yields the core, and learns whether another thread has run on it. This question takes as long as
-// a yield. Therefore it is asked only after a slow yield, and only if the last answer is old.
+// Yields the core, and finds out whether another thread has run on it. The system call for that
+// takes as long as a yield, so it is made only after a slow yield, and only if the last answer is
+// old.
 void Progress::yield_core() {
   constexpr std::int64_t kQuick_ns = 1000;
-  constexpr int kRemembered = 256;  // yields until the core counts as unshared again
+  // Number of yields after which the core counts as unshared again.
+  constexpr int kRemembered = 256;
   const std::int64_t before = now_ns();
   sched_yield();
   const int shared = shared_core_.load(std::memory_order_relaxed);
@@ -429,7 +434,7 @@ void Progress::yield_core() {
 void Progress::stop() {
   stopping_.store(true);
   sleeper_.call();
-  // The MPI library may exit the process from inside this thread, which cannot join itself.
+  // The MPI library may exit the process from the progress thread, which cannot join itself.
   const bool from_inside = thread_.is_this_one();
   if (agent_ && from_inside) agent_->close();
   if (mailbox_ && !from_inside) take_all_back();

@@ -1,9 +1,9 @@
-// Progress: the operations under way in this process. Callers inside MPI calls advance them (engine
-// function), and so does a thread (engines thread and assist). Both share one set: the caller helps
-// while it waits, and the thread takes over while a caller is blocked inside the MPI library
-// (Hoefler & Lumsdaine, "To Thread or not to Thread", Cluster 2008). Without work the thread sleeps
-// in the kernel. Between operations it lets the MPI library progress the application's own
-// transfers, such as long messages.
+// Progress: the operations in progress in this process. Application threads inside MPI calls
+// (callers) advance them (engine function), and so does a thread (engines thread and assist). Both
+// share one set: a caller helps while it waits, and the thread takes over while a caller is blocked
+// inside the MPI library (Hoefler & Lumsdaine, "To Thread or not to Thread", Cluster 2008). Without
+// work the thread sleeps in the kernel. Between operations it lets the MPI library progress the
+// application's own transfers, such as long messages.
 #pragma once
 
 #include <atomic>
@@ -25,9 +25,9 @@
 
 namespace weft {
 
-// Says what the progress thread may do. nothing: there must be no thread. use_memory: advance
-// operations that need only memory and the processor; callers call the MPI library and complete
-// what the thread has advanced. do_all: everything.
+// Says what the progress thread may do. nothing: there must be no thread. use_memory: it may
+// advance operations that need only memory, but may not call the MPI library; application threads
+// then complete the operations. do_all: everything.
 enum class ThreadMay : std::uint8_t { nothing, use_memory, do_all };
 
 class Progress {
@@ -35,11 +35,12 @@ class Progress {
   Progress(BackOff backoff, ThreadMay thread_may, Observer& observer);
   ~Progress();
 
-  // Starts the thread now instead of with its first work, to learn whether the system permits it.
-  // After an error there is no thread. stack: is passed to Thread::start().
+  // Starts the progress thread now instead of with its first work, to learn whether the system
+  // permits it. Returns an error if it does not. stack: memory for the thread's stack, passed to
+  // Thread::start().
   Result<bool> start(std::span<std::byte> stack = {});
-  // Makes application threads inside MPI calls advance all operations, without a progress thread.
-  // Must precede the first submit().
+  // Makes application threads inside MPI calls advance all operations, and ends the progress
+  // thread. Must precede the first submit().
   void go_without_thread();
   // Tells that other application threads may submit operations while one of them blocks. Must
   // precede the first submit().
@@ -52,46 +53,47 @@ class Progress {
   // start() if another process serves as the agent.
   void use(Mailbox mailbox);
   bool has_mailbox() const { return mailbox_.has_value(); }
-  // Submits an operation that needs a thread, and leaves its remaining steps, `work`, to the core
-  // agent. Returns whether the agent accepts the operation.
+  // Leaves the remaining steps of an operation, described by `work`, to the core agent. Returns
+  // false if the agent does not take the operation, which must then be submitted.
   bool leave_to_agent(const std::shared_ptr<Operation>& operation, const Work& work);
-  // Returns how many operations the core agent has completed for this process.
+  // Returns how many operations of this process the core agent has carried out to their end.
   std::int64_t ended_by_agent() const { return ended_by_agent_.load(std::memory_order_relaxed); }
 
-  // Submits an operation that the caller has advanced as far as possible. wants_thread: the
-  // operation must progress while the application computes, except for the part of its schedule
-  // that is left to callers. Otherwise only application threads inside MPI calls advance it.
+  // Submits an operation that the caller has advanced as far as possible. wants_thread: true if the
+  // operation must progress while the application computes, except for rounds of its schedule that
+  // are left to callers. Otherwise only application threads inside MPI calls advance it.
   void submit(std::shared_ptr<Operation> operation, bool wants_thread);
 
-  // Offers an operation that its caller carries out but in whose later rounds other ranks may wait
-  // for this one. Any other thread that advances operations takes it over first.
+  // Offers an operation that its caller carries out itself, and in whose later rounds other ranks
+  // may wait for this one. Any other thread that advances operations takes it over.
   void offer(std::shared_ptr<Operation> operation);
-  // Returns an offered operation to its caller. Returns true if the caller has it again, false if
-  // another thread has taken it over.
+  // Takes an offered operation back. Returns true if the caller has it again, false if another
+  // thread has taken it over.
   bool withdraw(const Operation& operation);
 
   // Advances all operations once, unless another thread is doing so.
   void poll();
-  // Polls the library if that is due, and advances all operations once. Is for MPI_Test and similar
-  // calls, in which the library itself may not poll.
+  // Lets the MPI library progress if poll_library_if_due() finds that due, and advances all
+  // operations once. MPI_Test and similar calls use it, since their own call of the library may be
+  // left out.
   void poll_in_test_call() {
     poll_library_if_due();
     poll();
   }
 
-  // Advances operations until `complete()` returns true; meanwhile the progress thread pauses. For
-  // waits that end only by an operation of a Worker, `sleep()` may block instead if nothing is
-  // under way here.
+  // Advances operations until complete() returns true. Meanwhile the progress thread pauses. When
+  // no operation is in progress here, it calls sleep(), which may block until another thread (a
+  // Worker) completes what the caller waits for.
   template <class Complete, class Sleep>
   void drive_until(Complete complete, Sleep sleep);
 
-  // Completes an operation that its caller carries out. advance(polls): advances it like an
-  // Execution and returns whether it is complete.
+  // Completes an operation that its caller carries out itself. advance(polls): like
+  // Execution::advance(), returns whether the operation is complete.
   template <class Advance>
   void drive_inline(Advance advance);
-  // Polls the library unless a wait or test has polled it within the last 20 us. A program whose
-  // collectives all stay in memory makes no other call in which the library could progress its
-  // messages.
+  // Lets the MPI library progress its messages, unless this was done within the last 20 us. A
+  // program whose collectives all stay in memory makes no other call in which the library could do
+  // so.
   void poll_library_if_due() {
     const std::uint64_t now = now_ticks();
     if (now - library_polled_.load(std::memory_order_relaxed) <= ticks_in_20us()) [[likely]]
@@ -99,29 +101,29 @@ class Progress {
     library_polled_.store(now, std::memory_order_relaxed);
     observer_.keep_library_going();
   }
-  // Returns how often to look for another process's signal before calling yield_core().
+  // Returns how often to read another rank's counter in shared memory before calling yield_core().
   int polls_inline() {
     constexpr int kOnOwnCore = 500, kOnSharedCore = 2;
     poll_library_if_due();
     return shared_core_.load(std::memory_order_relaxed) > 0 ? kOnSharedCore : kOnOwnCore;
   }
-  // Advances the operations that only application threads inside MPI calls may advance.
+  // Advances those operations that only application threads inside MPI calls may advance.
   void advance_callers_own() {
     if (under_way() > 0) [[unlikely]]
       poll_callers_own();
   }
   void poll_callers_own();
-  // Yields the core, and notes whether other threads wanted it, which polls_inline() uses.
+  // Yields the core, and notes whether other threads wanted it. polls_inline() depends on that.
   void yield_core();
 
-  // The next two functions enclose a call that may block in the MPI library. In between the
-  // progress thread takes over all operations in whose later rounds other ranks wait for this one,
-  // including those left to callers and those that other callers submit meanwhile. The library
-  // itself progresses messages that are already posted. caller_returns() must be called only if
-  // caller_blocks() returned true.
+  // caller_blocks() must be called before an MPI call that may block. If it has returned true,
+  // caller_returns() must be called after that call. In between, the progress thread takes over all
+  // operations in whose later rounds other ranks wait for this one, including those left to callers
+  // and those that other callers submit meanwhile. The MPI library itself progresses messages that
+  // are already posted.
   bool caller_blocks();
   void caller_returns();
-  // An object that calls caller_returns() when it is destroyed, for use after caller_blocks() has
+  // Blocked: calls caller_returns() when it is destroyed. It must be made after caller_blocks() has
   // returned true.
   class Blocked {
    public:
@@ -134,18 +136,17 @@ class Progress {
     Progress& progress_;
   };
 
-  // Adds transfers of the application to those that the progress thread polls for, or removes some
-  // if `change` is negative. started: how many of these have just begun. opened: how often the
-  // application has just exposed a window to accesses by other ranks. exposed: the change in the
-  // number of exposed windows. answered: the change in the number of windows that other ranks may
-  // lock (AnswerPace).
+  // Changes the number of the application's transfers for which the progress thread polls by
+  // `change`. started: how many of them have just begun. opened: how often the application has just
+  // exposed a window to accesses by other ranks. exposed: change of the number of exposed windows.
+  // answered: change of the number of windows that other ranks may lock (AnswerPace).
   void leave_transfers(int change, std::uint32_t started = 0, std::uint32_t opened = 0,
                        int exposed = 0, int answered = 0);
 
   int under_way() const { return under_way_.load(std::memory_order_relaxed); }
 
-  // Ends the thread; operations under way stay as they are. Is called in MPI_Finalize and at
-  // process exit.
+  // Ends the progress thread; operations in progress stay as they are. It is called in MPI_Finalize
+  // and at process exit.
   void stop();
 
  private:
@@ -153,10 +154,11 @@ class Progress {
   struct Entry {
     std::shared_ptr<Operation> operation;
     bool wants_thread = false;
-    bool offered = false;          // set by offer(); used only in inbox_
-    bool over = false;             // all steps are done, so that only completion is left
-    int command = Mailbox::kNone;  // number of the command by which the core agent has the
-                                   // operation; kNone if it has not
+    // True if the operation was offered by offer() and is still in inbox_.
+    bool offered = false;
+    bool over = false;  // true if all steps are done, so that only completion is left
+    // Index of the command with which the core agent has the operation; kNone if it has not.
+    int command = Mailbox::kNone;
   };
 
   void add(Entry entry);
@@ -166,8 +168,8 @@ class Progress {
   bool is_back(Who who, Entry& entry);
   bool take_back(Entry& entry);
   void take_all_back();
-  // An application thread that advances operations while it waits. While it sleeps it is paused, so
-  // that the progress thread advances operations started meanwhile.
+  // Helping: exists while an application thread advances operations because it waits. While that
+  // thread sleeps, pause() lets the progress thread advance operations.
   class Helping {
    public:
     explicit Helping(Progress& progress) : progress_(progress) { resume(); }
@@ -203,9 +205,9 @@ class Progress {
   bool inbox_is_empty();
   void look_at_transfers();
   struct Found {
-    bool progressed = false;    // an operation progressed by at least a round
-    bool hides_rounds = false;  // a remaining operation may have progressed without completing a
-                                // round
+    bool progressed = false;  // true if some operation has completed a round
+    // True if an operation that is not complete may progress without completing rounds.
+    bool hides_rounds = false;
   };
   Found advance_as_thread();
   std::optional<Found> try_advance_all(Who who);  // advances all operations; returns nullopt if
@@ -218,14 +220,13 @@ class Progress {
   }
   bool with_thread() const { return thread_may_.load() != ThreadMay::nothing; }
 
-  std::atomic<ThreadMay> thread_may_;  // becomes `nothing` if no thread can be started
+  std::atomic<ThreadMay> thread_may_;  // set to `nothing` if the system refuses to start a thread
   bool several_callers_ = false;
-  std::atomic<std::uint64_t> library_polled_{0};  // time of the last poll_library_if_due(), in
-                                                  // ticks
+  std::atomic<std::uint64_t> library_polled_{0};  // clock ticks at the last poll_library_if_due()
   Observer& observer_;
 
-  // Ends an advance whose thread never returns from the application's reduction operator and still
-  // holds advancing_ (base/left_calls.h).
+  // Advancing: its clean_up() runs if the thread that holds advancing_ never returns from the
+  // application's reduction operator (base/left_calls.h).
   class Advancing final : public Cleanup {
    public:
     explicit Advancing(Progress& progress) : progress_(progress) {}
@@ -239,23 +240,28 @@ class Progress {
   Advancing advancing_duty_{*this};
   std::vector<Entry> active_;
   static constexpr std::size_t kNowhere = SIZE_MAX;
-  std::size_t at_ = kNowhere;  // index in active_ of the operation that is being advanced; entries
-                               // before it may have been moved
-  std::mutex inbox_mutex_;     // guards inbox_ and the start of thread_
+  // Index in active_ of the operation that is being advanced; operations before it may have been
+  // moved to other places.
+  std::size_t at_ = kNowhere;
+  std::mutex inbox_mutex_;  // guards inbox_ and the start of thread_
   std::vector<Entry> inbox_;
 
-  std::atomic<int> under_way_{0};  // number of operations in inbox_ or active_; written by submit()
-                                   // and advance_all()
-  std::atomic<int> for_thread_{0};  // operations with wants_thread, not over nor with the agent
-  std::atomic<int> awaited_{0};  // operations in whose later rounds other ranks wait for this one
-  std::atomic<int> by_callers_{0};  // operations that only application threads inside MPI calls may
-                                    // advance
-  std::atomic<int> helping_{0};     // application threads inside drive_until()
-  std::atomic<int> blocked_{0};  // application threads between caller_blocks() and caller_returns()
-  std::atomic<int> transfers_{0};  // transfers of the application that the progress thread polls
-                                   // for
-  std::atomic<int> exposed_{0};    // exposed windows; they are part of transfers_
-  std::atomic<int> answered_{0};   // windows that other ranks may lock; they are part of transfers_
+  std::atomic<int> under_way_{0};  // number of operations in inbox_ and active_
+  // Number of operations that the progress thread must advance, without those that are over or left
+  // to the core agent.
+  std::atomic<int> for_thread_{0};
+  // Number of operations in whose later rounds other ranks wait for this one.
+  std::atomic<int> awaited_{0};
+  // Number of operations that only application threads inside MPI calls may advance.
+  std::atomic<int> by_callers_{0};
+  std::atomic<int> helping_{0};  // number of application threads inside drive_until()
+  // Number of application threads between caller_blocks() and caller_returns().
+  std::atomic<int> blocked_{0};
+  // Number of the application's transfers for which the progress thread polls.
+  std::atomic<int> transfers_{0};
+  std::atomic<int> exposed_{0};  // number of exposed windows, which also count in transfers_
+  // Number of windows that other ranks may lock, which also count in transfers_.
+  std::atomic<int> answered_{0};
   std::atomic<std::uint32_t> transfers_started_{0}, transfers_opened_{0};
   Sleeper<> sleeper_;  // lets the progress thread sleep; other processes may wake it, too: the core
                        // agent, or ranks that leave commands for it
@@ -269,7 +275,7 @@ class Progress {
   Thread thread_;
 };
 
-// This function is not inlined, to keep callers small that need not wait.
+// This function is not inlined, so that calls which need not wait stay small.
 template <class Complete, class Sleep>
 [[gnu::noinline]] void Progress::drive_until(Complete complete, Sleep sleep) {
   constexpr int kPollsOnOwnCore = 64, kPollsOnSharedCore = 2, kPollsPerCall = 16;

@@ -1,4 +1,4 @@
-// Implements RemoteProgram. It carries out a program as SharedMemoryCall does, except that some
+// Implements RemoteProgram. It carries out instructions as SharedMemoryCall does, except that some
 // buffers lie in another process.
 #include "engine/remote_program.h"
 
@@ -57,7 +57,8 @@ RemoteProgram::State RemoteProgram::progress(const std::atomic<std::uint32_t>& w
       turn_.signal(signals_before_ + one->value);
     } else if (one->kind == Instruction::Kind::wait) {
       const auto seen = turn_.look_for(one->node_rank, signals_before_ + one->value, 1);
-      // If the ranks have called different collectives, the rank itself must detect and report it.
+      // The ranks have called different collectives. Only the rank itself can report that, so it
+      // gets the operation back.
       if (seen != NodeBufferUse::Seen::yes)
         return seen == NodeBufferUse::Seen::no ? State::blocked : State::unable;
     } else if (one->kind == Instruction::Kind::end) {
@@ -102,7 +103,7 @@ RemoteProgram::State RemoteProgram::carry_out(const Instruction& one) {
 RemoteProgram::State RemoteProgram::copy(const Place& from, const Place& to, std::int64_t bytes) {
   if (from.here) return put(from.here, to, bytes);
   if (to.here) return state_of(process_->read(to.here, from.there, bytes));
-  constexpr std::int64_t kPart_bytes = 256 * 1024;  // small enough to stay in a core's cache
+  constexpr std::int64_t kPart_bytes = 256 * 1024;  // bytes that fit into a core's cache
   for (std::int64_t done = 0; done < bytes; done += kPart_bytes) {
     const std::int64_t part = std::min(kPart_bytes, bytes - done);
     const auto offset = static_cast<std::uintptr_t>(done);
@@ -128,9 +129,9 @@ const std::byte* RemoteProgram::get(const Place& from, std::vector<std::byte>& r
   return failed_ == State::over ? room.data() : nullptr;
 }
 
-// Carries out a reduction. If the agent cannot write the whole result into the rank's memory, the
-// rank repeats the step. Therefore accesses that may fail come first, and the agent restores an
-// operand that it has overwritten.
+// Carries out a reduction. If it cannot write the whole result into the rank's memory, the rank
+// itself must repeat the step. Therefore accesses that may fail come first, and operands that were
+// overwritten are restored.
 RemoteProgram::State RemoteProgram::reduce(const Instruction& one) {
   const std::int64_t bytes = one.amount * element_bytes_;
   const Place first = place(one.first, one.first_at), second = place(one.second, one.second_at);

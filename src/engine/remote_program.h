@@ -1,5 +1,5 @@
-// RemoteProgram: carries out the program of another process's schedule. It accesses the node's
-// shared memory by this process's own mapping, and the rank's private buffers through the kernel.
+// RemoteProgram: carries out the compiled schedule (program) of another process. It accesses the
+// node's shared memory by its own mapping, and the rank's private buffers through the kernel.
 #pragma once
 
 #include <sys/types.h>
@@ -20,27 +20,29 @@ namespace weft {
 
 class RemoteProgram {
  public:
-  // Prepares the program in `work`. process: the process of the rank whose program it is. Returns
-  // true on success; false if this process does not map the memory of the node buffers.
+  // Prepares the program that `work` describes. process: the process ID of its rank. Returns false
+  // if this process does not map the shared memory that the program uses.
   bool begin(const Work& work, pid_t process);
 
   enum class State : std::uint8_t {
-    blocked,  // the program waits for other ranks, or its rank wants it back
+    blocked,  // the program waits for other ranks, or its own rank wants it back
     over,
-    unable,  // only the program's own rank can carry out the next instruction, of which nothing has
-             // been done
-    ended,   // the rank's process has ended
+    // Only the program's own rank can carry out the next instruction, of which nothing has been
+    // done yet.
+    unable,
+    ended,  // the process of the program's rank has ended
   };
-  // Progresses as far as possible without blocking, or until `wanted` is nonzero. work: is updated.
+  // Progresses as far as possible without blocking, or until `wanted` is nonzero. work: is updated
+  // to say what remains.
   State progress(const std::atomic<std::uint32_t>& wanted, Work* work);
-  // Releases the resources of this process that the program used.
+  // Releases what the program has used in this process.
   void end();
 
  private:
-  // An address in a buffer: `here` in this process, or `there` in the process of the program's
-  // rank.
+  // The address of an operand: `here` if it is in this process, otherwise `there` in the process of
+  // the program's rank.
   struct Place {
-    std::byte* here = nullptr;  // nullptr if the address is in the rank's process
+    std::byte* here = nullptr;  // nullptr if the operand is in the rank's process
     std::uintptr_t there = 0;
   };
   Place place(Buffer buffer, std::int64_t offset) const;
@@ -49,8 +51,8 @@ class RemoteProgram {
   State copy(const Place& from, const Place& to, std::int64_t bytes);
   State reduce(const Instruction& one);
   State put(const std::byte* from, const Place& to, std::int64_t bytes) const;
-  // Returns the bytes in this process, copied to `room` if necessary; nullptr on failure, whose
-  // reason is in `failed_`.
+  // Returns the address of these bytes in this process, after copying them to `room` if they are in
+  // another one; nullptr on failure, whose reason is then in `failed_`.
   const std::byte* get(const Place& from, std::vector<std::byte>& room, std::int64_t bytes);
 
   static constexpr std::uint32_t kFetched = 64;
@@ -58,7 +60,7 @@ class RemoteProgram {
   std::shared_ptr<Segment> segment_;
   std::optional<NodeBuffers> node_buffers_;
   NodeBufferUse turn_;
-  bool is_own_ = false;  // the program's rank belongs to this process
+  bool is_own_ = false;  // true if the program's rank belongs to this process
   std::optional<OtherProcess> process_;
   std::array<std::uintptr_t, kBuffers> base_{};
   std::uintptr_t program_ = 0;
@@ -71,7 +73,7 @@ class RemoteProgram {
   std::array<Instruction, kFetched> fetched_;
   std::uint32_t fetched_from_ = 0, fetched_count_ = 0;
   std::vector<std::byte> first_, second_, result_;
-  State failed_ = State::unable;  // reason of the last failure of get()
+  State failed_ = State::unable;  // why get() last returned nullptr
 };
 
 }  // namespace weft

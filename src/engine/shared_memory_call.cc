@@ -1,4 +1,4 @@
-// Carries out schedules that use only the node's shared memory.
+// Implements SharedMemoryCall: carries out schedules that use only the node's shared memory.
 #include "engine/shared_memory_call.h"
 
 namespace weft {

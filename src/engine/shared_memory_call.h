@@ -1,6 +1,6 @@
-// SharedMemoryCall carries out a collective whose schedule uses only the node's shared memory. The
+// SharedMemoryCall: carries out a collective whose schedule uses only the node's shared memory. The
 // caller carries it out in one pass, without a transport or another thread. It is separate from
-// Execution because instructions dominate the time of such short calls.
+// Execution because the number of instructions determines the time of such short calls.
 #pragma once
 
 #include "engine/progress.h"
@@ -12,24 +12,25 @@ namespace weft {
 
 class SharedMemoryCall {
  public:
-  // schedule: must satisfy needs_no_messages(), and must not use other ranks' buffers in place.
-  // turn: the call's use of the node buffers; required if the schedule has node_bytes. All
-  // arguments must outlive this object.
+  // schedule: needs_no_messages() must be true for it, and it must not use other ranks' buffers in
+  // place. turn: the call's use of the node's shared memory, which a schedule with node_bytes
+  // needs. All arguments must outlive this object.
   SharedMemoryCall(const Schedule& schedule, const Operands& operands, const NodeBufferUse& turn)
       : schedule_(schedule), operands_(operands), turn_(turn), next_(schedule.program.data()) {}
 
   enum class State : std::uint8_t { blocked, over, in_different_calls };
   // Progresses as far as possible without blocking. Must not be called after it has returned
-  // `over`. polls: how often to look for another rank's signal before returning; 0 returns at the
-  // first signal that is missing.
+  // `over`. polls: how often to read another rank's counter before returning; with 0 it returns at
+  // the first wait.
   State progress(int polls);
 
-  // Restarts from the first step.
+  // Prepares the schedule to run again from its first step.
   void rewind() {
     next_ = schedule_.program.data();
     begun_ = false;
   }
-  // Tell how far the call has progressed, for an Execution that takes it over.
+  // begun() and steps_done() say how far the call has progressed, for an Execution that continues
+  // it.
   bool begun() const { return begun_; }
   std::uint32_t steps_done() const { return next_->step; }
 
@@ -43,10 +44,11 @@ class SharedMemoryCall {
   bool begun_ = false;
 };
 
-// Completes the call. While the caller waits for other ranks, it helps other operations.
+// Completes the call, and helps other operations while it waits for other ranks. Returns the state
+// in which the call has ended.
 SharedMemoryCall::State wait_for_others(Progress& progress, SharedMemoryCall& call);
 
-// Carries out one call. Returns true on success, false if the ranks have called different
+// Carries out one call from beginning to end. Returns false if the ranks have called different
 // collectives.
 inline bool carry_out_in_shared_memory(Progress& progress, const Schedule& schedule,
                                        const Operands& operands, const NodeBufferUse& turn) {

@@ -1,8 +1,8 @@
-// Sleeper: lets a thread fall asleep without missing news. The thread announces its sleep before
-// its last check for news. Other threads read that announcement after they have published their
-// news, so that at least one side sees the other. A call between the check and the sleep keeps the
-// thread awake. The class is a template so that a test can search all orders of its memory
-// accesses.
+// Sleeper: lets a thread fall asleep without missing a wake-up. The thread announces its sleep
+// before its last check for news. Other threads read that announcement after they have published
+// their news, so that at least one side sees the other. A call between the check and the sleep
+// keeps the thread awake. The class is a template so that a test can search all orders of its
+// memory accesses.
 #pragma once
 
 #include <atomic>
@@ -12,11 +12,12 @@
 
 namespace weft {
 
-// How a thread sleeps, in ascending order of depth. no: it is awake. dozing: it wakes by itself in
-// time for the news that it expects. deeply: only a call by another thread wakes it.
+// Says how deeply a thread sleeps. no: it is awake. dozing: it wakes by itself in time for what it
+// expects. deeply: only a call by another thread wakes it.
 enum class Asleep : std::uint8_t { no, dozing, deeply };
 
-// The futex word by which the thread is called, and the thread's announcement of its sleep.
+// SleepWords: the futex word by which a thread is called, and the word in which it announces its
+// sleep.
 class SleepWords {
  public:
   static constexpr std::int64_t kNoLimit = 0;
@@ -31,8 +32,8 @@ class SleepWords {
   std::uint32_t calls() const { return word_->load(); }
   void count_call() const { word_->fetch_add(1); }
   void wake() const { wake_one(*word_, of_); }
-  // Sleeps unless the thread has been called since `calls` was read. ns: the longest time, or
-  // kNoLimit.
+  // Sleeps, unless the thread has been called since its counter had the value `calls`. ns: the
+  // longest time in nanoseconds, or kNoLimit.
   void sleep(std::uint32_t calls, std::int64_t ns) const {
     if (ns == kNoLimit)
       sleep_on(*word_, calls, of_);
@@ -55,9 +56,9 @@ class Sleeper {
  public:
   Words words{};
 
-  // Makes the calling thread sleep until another thread calls it, but for `ns` nanoseconds at most,
-  // and not if has_news() returns true. Returns true if the thread was called or has_news()
-  // returned true.
+  // Makes the calling thread sleep until another thread calls it, but for `ns` nanoseconds at most.
+  // It does not sleep if has_news() returns true. Returns true if has_news() did, or if the thread
+  // was called.
   template <class HasNews>
   bool sleep(Asleep how, std::int64_t ns, HasNews has_news) {
     const std::uint32_t calls = words.calls();
@@ -68,8 +69,8 @@ class Sleeper {
     return has || words.calls() != calls;
   }
 
-  // Wakes the sleeping thread if it sleeps at least this deeply and has_work() returns true. Other
-  // threads call this after they have published their news.
+  // Wakes the thread if it sleeps at least as deeply as `least`, and if has_work() returns true.
+  // Other threads must call this after they have published their news.
   template <class HasWork>
   void wake_from(Asleep least, HasWork has_work) {
     if (words.said() >= least && has_work()) call();

@@ -1,6 +1,6 @@
-// Starts threads of Weft. Their asynchronous signals are blocked, but synchronous ones stay
-// unblocked: a blocked one would end the process. The application may have a handler that tracks
-// pages or traps floating-point errors, whichever thread causes them.
+// Starts threads of Weft. They block asynchronous signals, but not synchronous ones: a blocked one
+// would end the process. The application may have a handler for these that tracks pages or traps
+// floating-point errors, whichever thread causes them.
 #include "engine/thread.h"
 
 #include <dlfcn.h>
@@ -20,9 +20,9 @@ sigset_t asynchronous_signals() {
   return signals;
 }
 
-// Attributes of a new thread. The C library sets its signal mask at creation if it can, which saves
-// two system calls; otherwise the thread inherits the mask. This is decided at run time, since the
-// function needs glibc 2.32 and Weft is linked to an older one.
+// Attributes of a new thread. If the C library can set its signal mask at creation, that saves two
+// system calls; otherwise the thread inherits the mask of its creator. This is decided at run time,
+// since the function needs glibc 2.32 and Weft is linked to an older one.
 class Attributes {
  public:
   explicit Attributes(std::span<std::byte> stack) : blocked_(asynchronous_signals()) {

@@ -1,5 +1,5 @@
-// Thread: a thread of Weft. It receives no signals except those that its own instructions raise.
-// Failure to create it is returned as a value, not thrown.
+// Thread: a thread that Weft starts. It receives no signals except those that its own instructions
+// raise. If the system refuses to create it, the error is returned and not thrown.
 #pragma once
 
 #include <pthread.h>
@@ -19,11 +19,11 @@ class Thread {
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;
 
-  // Starts the thread. Returns the system's error message if it refuses (RLIMIT_NPROC, memory).
-  // stack: must live as long as the process; if it is empty or too short, the system provides a
-  // stack.
+  // Starts the thread, which runs main(). Returns the system's error message if it refuses
+  // (RLIMIT_NPROC, memory). stack: memory for the thread's stack, which must live as long as the
+  // process; if it is empty or too short, the system provides a stack.
   Result<bool> start(std::function<void()> main, std::span<std::byte> stack = {});
-  // Returns whether the thread was started and neither joined nor detached.
+  // Returns whether the thread was started and has been neither joined nor detached.
   bool is_started() const { return thread_.has_value(); }
   bool is_this_one() const { return thread_ && pthread_equal(*thread_, pthread_self()) != 0; }
   void join();

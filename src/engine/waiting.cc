@@ -1,4 +1,4 @@
-// Implements the rule of each back-off.
+// Implements Waiting: what a progress thread does under each value of the back-off option.
 #include "engine/waiting.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ Rest Waiting::among_operations(std::int64_t now_ns, bool hides_rounds, bool tran
   return {.kind = Rest::Kind::doze, .ns = ns};
 }
 
-// Returns 0 if there are no transfers, nor were lately.
+// Returns how many nanoseconds to sleep; 0 if no transfer is in progress now or was lately.
 std::int64_t Waiting::sleep_for_transfers_ns(std::int64_t now_ns, int transfers,
                                              std::uint32_t started, std::uint32_t opened,
                                              int exposed, int answered) {

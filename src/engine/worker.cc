@@ -1,4 +1,4 @@
-// The queue of collectives, whole or in rounds, and the thread that carries out one after the
+// Implements Worker: a queue of collectives, and the thread that carries them out one after the
 // other.
 #include "engine/worker.h"
 
@@ -61,8 +61,8 @@ bool Worker::is_idle() const {
   return queue_->entries.empty() && !queue_->is_busy;
 }
 
-// Carries out an operation of the queue. This may destroy the worker, if the operation holds the
-// last reference to its owner.
+// Carries out an operation of the queue. If the operation holds the last reference to the worker's
+// owner, this may destroy the worker.
 void Worker::carry_out(Entry entry) {
   const ComputesAs caller(entry.operation->computes_as());
   if (entry.operation->advance()) return;

@@ -1,8 +1,8 @@
-// Worker: one thread that carries out whole blocking collectives of one communicator, in the
-// order in which they were issued (Okuma & Nanri, threaded collective communication, TCC). A
-// collective whose algorithm is named it carries out in Weft's rounds.
-// Why one per communicator: collectives on different communicators may be started in different
-// orders on different ranks; a common queue could deadlock a legal program.
+// Worker: a thread that carries out the blocking collectives of one communicator, in the order in
+// which they were issued (Okuma & Nanri, threaded collective communication, TCC). It calls the MPI
+// library's blocking collective or, if the user has named an algorithm, runs Weft's schedule. Each
+// communicator has its own worker: collectives on different communicators may be started in
+// different orders on different ranks, so a common queue could deadlock a legal program.
 #pragma once
 
 #include <functional>
@@ -16,10 +16,11 @@ namespace weft {
 
 class Worker {
  public:
-  // core: the core of its thread; -1 lets the observer place it.
+  // observer: is told what the worker's thread does. index: number of the thread among the workers.
+  // core: the core of the thread; -1 lets the observer choose it.
   Worker(Observer& observer, int index, int core = -1);
-  // Completes the queue first. May be called from inside the thread, by the operation that holds
-  // the last reference to the worker's owner; the thread then ends by itself.
+  // Waits until the queue is empty. The worker's own thread may call it, if an operation in the
+  // queue holds the last reference to the worker's owner; the thread then ends by itself.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -27,10 +28,10 @@ class Worker {
   // Starts the thread. Returns an error if the system refuses. Must precede the first submit().
   Result<bool> start();
   void submit(std::shared_ptr<Operation> operation);
-  // A function that takes over an operation which the worker has only begun.
+  // A function that continues an operation which the worker has only begun.
   using Then = std::function<void(std::shared_ptr<Operation>)>;
-  // Queues an operation that the worker's thread advances only once. If the operation is not
-  // complete then, it is passed to `then`.
+  // Queues an operation that the worker's thread advances only once. If it is not complete then,
+  // the thread passes it to `then`.
   void begin(std::shared_ptr<Operation> operation, Then then);
   // Returns whether all submitted operations have completed.
   bool is_idle() const;
@@ -38,7 +39,8 @@ class Worker {
  private:
   struct Entry {
     std::shared_ptr<Operation> operation;
-    Then then;  // if empty, the thread completes the operation
+    // Continues the operation after one advance; if empty, the worker's thread completes it.
+    Then then;
   };
   static void carry_out(Entry entry);
   void add(Entry entry);
@@ -49,7 +51,8 @@ class Worker {
   Observer& observer_;
   const int index_;
   const int core_;
-  const std::shared_ptr<Queue> queue_;  // shared with the thread, which may outlive the worker
+  // Shared with the worker's thread, which may outlive this object.
+  const std::shared_ptr<Queue> queue_;
   Thread thread_;
 };
 
