@@ -1,9 +1,9 @@
 // CallClassesInUse: the call classes of one communicator, that is, the kinds of its calls about
-// which engine `auto` learns. Their number is bounded: unused ones are forgotten, so that others
-// can be added. All ranks must have the same call classes in the same call, so forgetting depends
-// only on the order of the application's calls, which is equal on all ranks; results would not do,
-// since a rank that defers calls learns them later. The class is independent of MPI, so that a test
-// can run it in all orders of events.
+// which engine `auto` learns. Their number is limited: unused ones are forgotten, so that others
+// can be added. All ranks must have the same call classes in the same call. So forgetting depends
+// only on the order of the application's calls, which is equal on all ranks, and not on what was
+// learnt, which a rank that defers calls knows later. The class is independent of MPI, so that a
+// test can run it in all orders of events.
 #pragma once
 
 #include <algorithm>
@@ -15,35 +15,36 @@
 
 namespace weft {
 
-// Counts the calls of a call class.
+// CallsMade: how many calls of a call class there were, now and at the last search for unused
+// classes.
 struct CallsMade {
   std::uint64_t all = 0, before_last_look = 0;
   bool since_last_look() const { return all > before_last_look; }
 };
 
-// The call classes of one communicator. The type `CallClass` must have the members `key` and
-// `CallsMade made`.
+// CallClassesInUse: the call classes of one communicator. The type CallClass must have the members
+// `key` and `CallsMade made`.
 template <class CallClass>
 class CallClassesInUse {
  public:
   struct Limits {
     std::uint32_t most = 64;
-    // Number of calls, of all call classes together, between two searches for unused ones.
+    // Number of calls, of all call classes together, between two searches for unused classes.
     std::uint32_t calls_between_looks = 8192;
-    std::uint32_t most_forgotten = 16;  // most call classes forgotten at one search
+    std::uint32_t most_forgotten = 16;  // most call classes that one search may forget
   };
 
   CallClassesInUse() = default;
   explicit CallClassesInUse(const Limits& limits) : limits_(limits) {}
 
-  // Disables forgetting, for communicators that can have only few call classes. Must precede the
-  // first call class.
+  // Removes the limit on the number of call classes, for communicators that can have only few. Must
+  // precede the first call of find_or_make().
   void have_room_for_all() { limits_.most = UINT32_MAX; }
 
-  // Returns the call class of the application's current call, after making it if necessary; nullptr
-  // if there are too many call classes. This and the following functions may only be called by the
-  // thread that makes the calls.
-  template <class Key, class Make>  // `make` returns a std::unique_ptr<CallClass>
+  // Returns the call class with this key, after making it by make() if necessary; nullptr if there
+  // are too many call classes. Only the thread that makes the application's calls may call this
+  // function and those below.
+  template <class Key, class Make>  // make() returns a std::unique_ptr<CallClass>
   CallClass* find_or_make(const Key& key, Make make) {
     for (const auto& call_class : call_classes_)
       if (call_class->key == key) return call_class.get();
@@ -52,24 +53,24 @@ class CallClassesInUse {
     return nullptr;
   }
 
-  // Counts a call of a call class, or one that got no call class. Returns true if some call classes
-  // have been forgotten, so that every cached reference to a call class must be looked up again;
-  // otherwise false.
+  // Counts a call of the application, whether or not it has a call class. Returns true if some call
+  // classes have been forgotten. Every cached pointer to a call class must then be looked up again.
   bool count_call(CallsMade& made) {
     ++made.all;
     return --calls_to_look_ == 0 && look();
   }
 
-  // Frees forgotten call classes once `is_done(call class)` says that no earlier call uses them.
+  // Frees forgotten call classes for which is_done(call class) returns true, since no earlier call
+  // uses them any more.
   template <class IsDone>
   void free_forgotten(IsDone is_done) {
     std::erase_if(forgotten_, [&](const auto& call_class) { return is_done(*call_class); });
   }
 
-  // Returns whether any call class was forgotten; equal on all ranks.
+  // Returns whether any call class was forgotten so far. All ranks get the same answer.
   bool some_were_forgotten() const { return some_were_forgotten_; }
 
-  // Calls `what` for each call class, including the forgotten ones.
+  // Calls what(call class) for each call class, including forgotten ones that are not freed yet.
   template <class Do>
   void for_each(Do what) const {
     for (const auto& call_class : call_classes_) what(*call_class);
@@ -77,8 +78,8 @@ class CallClassesInUse {
   }
 
  private:
-  // Searches for call classes that were not called since the last search, and forgets the least
-  // used of them if another one did not fit. Returns true if it forgot any, otherwise false.
+  // Searches for call classes that were not called since the last search. If some new class did not
+  // fit, it forgets the least used of them. Returns whether it forgot any.
   bool look() {
     calls_to_look_ = limits_.calls_between_looks;
     std::vector<const CallClass*> unused;
@@ -107,8 +108,9 @@ class CallClassesInUse {
   Limits limits_{};
   std::vector<std::unique_ptr<CallClass>> call_classes_, forgotten_;
   std::uint32_t calls_to_look_ = limits_.calls_between_looks;
-  // True if some call class did not fit since the last forgetting. A search that forgets none does
-  // not clear it: some ranks cache plans for longer than others, and would not ask again.
+  // True if some call class did not fit since the last time that any was forgotten. A search that
+  // forgets none leaves it true: a rank that caches plans for longer than others would not ask for
+  // the class again.
   bool was_full_ = false;
   bool some_were_forgotten_ = false;
 };

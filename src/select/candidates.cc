@@ -1,5 +1,5 @@
-// Lists the candidates (candidates.h): every algorithm, with every chunk size or radix that makes a
-// difference.
+// Implements Candidates: lists the algorithms that are measured, each with every chunk size or
+// radix that makes a difference.
 #include "select/candidates.h"
 
 #include <algorithm>
@@ -13,7 +13,8 @@
 namespace weft {
 namespace {
 
-// The radices of trees, the default first: within a NUMA domain or node, and between domains.
+// The radices of trees that are measured, the default first: kRadices within a NUMA domain or node,
+// kRadicesAcross between domains.
 constexpr std::array<int, 4> kRadices = {Tuning{}.radix, 2, 8, Tuning::kAll};
 constexpr std::array<int, 3> kRadicesAcross = {Tuning{}.radix_across, 2, 4};
 
@@ -24,8 +25,8 @@ std::int64_t most_on_trial_bytes(const Shape& shape) {
   return shape.on_one_node ? 1024 * 1024 : 256 * 1024;
 }
 
-// Returns `count` divided by the factor by which `bytes`, the size of the whole call, exceeds the
-// limit of a measured call. It is at least 1 unless `count` is 0, so no block becomes empty.
+// Returns `count` reduced in proportion, so that a call of `bytes` bytes gets as short as a
+// measured call may be. The result is at least 1 unless `count` is 0, so no block becomes empty.
 std::int64_t shortened(const Shape& shape, std::int64_t count, std::int64_t bytes) {
   const std::int64_t most = most_on_trial_bytes(shape);
   if (bytes <= most || count == 0) return count;
@@ -33,8 +34,8 @@ std::int64_t shortened(const Shape& shape, std::int64_t count, std::int64_t byte
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(count) * part));
 }
 
-// Returns the blocks of the shortened call in elements of `layout`. Elements are bytes except in
-// reductions.
+// Returns the blocks of the shortened call, with counts in elements of `layout`. These elements are
+// bytes except in reductions.
 std::vector<Block> shortened_blocks(const Shape& shape, const Layout& layout, std::int64_t bytes) {
   std::vector<Block> blocks;
   std::int64_t offset = 0;
@@ -46,8 +47,8 @@ std::vector<Block> shortened_blocks(const Shape& shape, const Layout& layout, st
   return blocks;
 }
 
-// Returns the bytes of a block, derived from the size of the whole call, which all ranks know: the
-// counts themselves may differ between ranks, or be known only at the root.
+// Returns the bytes of one block. They are derived from the size of the whole call, which all ranks
+// know; counts may differ between ranks, or be known only at the root.
 std::int64_t block_bytes(const Shape& shape) {
   const std::int64_t bytes = *agreed_bytes(shape);
   return shape.kind == Kind::bcast ? bytes : bytes / shape.size;
@@ -64,7 +65,7 @@ bool competes(const Algorithm& algorithm, const Shape& shape) {
   return shape.on_one_node ? needs_node(algorithm.needs) : !is_in_order(algorithm);
 }
 
-// Returns the radices without those that give the same tree for `size` ranks as an earlier one.
+// Returns the radices, but only the first of those that give the same tree for `size` ranks.
 template <std::size_t kCount>
 std::vector<int> different(const std::array<int, kCount>& radices, int size) {
   std::vector<int> kept;
@@ -78,7 +79,8 @@ std::vector<int> different(const std::array<int, kCount>& radices, int size) {
   return kept;
 }
 
-// Returns whether the algorithm is a tree, which is recognised by its name in the table.
+// Returns whether the algorithm reduces or synchronizes along a tree. Its name in the table of
+// algorithms then ends with "-tree".
 bool is_tree(const Algorithm& algorithm) {
   return std::string_view(algorithm.name).ends_with("-tree");
 }
@@ -96,8 +98,8 @@ std::vector<Tuning> tunings_of_tree(const Algorithm& algorithm, const Shape& sha
   return all;
 }
 
-// Returns the tunings to compare: chunk sizes for long data, and radices of trees for short data.
-// Neighbourhoods have nothing to tune.
+// Returns the tunings to measure: chunk sizes for long data, radices of trees for short data.
+// Neighborhood collectives have nothing to tune.
 std::vector<Tuning> tunings_of(const Algorithm& algorithm, const Shape& shape) {
   if (is_neighborhood(shape.kind)) return {Tuning{}};
   const bool is_short =
@@ -108,8 +110,8 @@ std::vector<Tuning> tunings_of(const Algorithm& algorithm, const Shape& shape) {
   return all;
 }
 
-// Returns a rank that shares a node with others; it is the same on all ranks. Schedules built for
-// it show the effect of a chunk size, which a rank alone on its node would not.
+// Returns a rank that shares its node with others; all ranks get the same one. Only in the schedule
+// of such a rank does a chunk size make a difference.
 int rank_in_company(const Nodes& nodes) {
   int node = 0;
   while (nodes.ranks_on(node) == 1) ++node;
@@ -126,7 +128,8 @@ std::vector<Block> in_a_row(const std::vector<Edge>& edges, Unit unit) {
   return blocks;
 }
 
-// Returns the call with as many bytes for each neighbour.
+// Returns the neighborhood collective to measure. Each neighbour has as many bytes as in `shape`,
+// and the blocks are plain bytes that lie one after the other.
 Shape neighborhood_on_trial(const Shape& shape) {
   const NodeEdges::OfRank own = edges_of(shape);
   Shape trial = shape;
@@ -174,7 +177,7 @@ Candidates::Candidates(const Shape& shape, const Candidate& first, bool at_once,
   while (!all_.empty() && !schedule(0)) all_.erase(all_.begin());
 }
 
-// Adds the algorithm with all its tunings, `first` before the others if it is among them.
+// Adds the algorithm with each of its tunings. The tuning `first` comes first if it is among them.
 void Candidates::add(const Algorithm& algorithm, const Tuning& first) {
   if (!competes(algorithm, shape_)) return;
   std::vector<Tuning> tunings = tunings_of(algorithm, shape_);
@@ -218,8 +221,9 @@ std::int64_t Candidates::node_bytes(const Candidate& candidate, const Schedule& 
   return build_in_batches(*algorithm, there, iterations_, tuning).node_bytes;
 }
 
-// Compares the schedules of two tunings (candidates.h) for a call of two iterations: one iteration
-// has too few steps to show a difference, and longer calls only repeat the two chunks in memory.
+// Compares the schedules of two tunings (candidates.h), limited to two iterations: a single
+// iteration has too few steps to show a difference, and longer schedules only repeat the first two
+// chunks.
 bool chunks_differ(const Shape& shape, const Algorithm& algorithm, const Tuning& one,
                    const Tuning& other) {
   constexpr std::int32_t kIterations = 2;

@@ -1,4 +1,4 @@
-// Finds the shortest cycle that explains how the times between a call class's calls vary.
+// Finds the shortest cycle that explains how the times between consecutive calls vary.
 #include "select/cycle.h"
 
 #include <algorithm>
@@ -40,8 +40,8 @@ std::size_t cycle_in(const std::vector<std::int64_t>& periods, std::uint64_t fir
     if (*most * 2 <= *least * 3) continue;
     std::int64_t left = 0, all = 0;
     for (std::size_t i = 0; i < periods.size(); ++i) {
-      // A period longer than the longest median of the cycle is an exception that the cycle cannot
-      // explain, and is cut off.
+      // A period longer than the longest median of the cycle is cut off. It is an exception, such
+      // as writing a file, that no cycle explains.
       const std::int64_t ns = std::min(periods[i], *most);
       left += std::abs(ns - medians[(first_call + i) % length]);
       all += std::abs(ns - median);

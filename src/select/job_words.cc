@@ -1,5 +1,5 @@
-// Builds the words for a job's key (job_words.h): it recognises Python's command line options, and
-// prints settings in the form of their options.
+// Builds the texts by which stored plans tell jobs apart (job_words.h). It recognises Python's
+// command line options, and prints settings in the form of their options.
 #include "select/job_words.h"
 
 #include <string_view>
@@ -11,14 +11,14 @@ std::string file_name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// An option with its value, which is the rest of its word or the next word: "-m app", "-mapp" and,
-// after other options, "-Bm app".
+// An option of Python with a value, which is the rest of its word or the next word: "-m app",
+// "-mapp" or, after other options, "-Bm app".
 struct Option {
-  char name = 0;  // letter of the option; 0: an option without a value
+  char name = 0;  // letter of the option; 0 for an option without a value
   std::string value;
 };
 
-// Returns the option in word *i of the command line, and sets *i to the option's last word.
+// Returns the option in word *i of the command line, and sets *i to the last word of the option.
 Option option_at(const std::vector<std::string>& command_line, std::size_t* i) {
   const std::string& word = command_line[*i];
   const auto value = [&](std::size_t taken) {
@@ -31,8 +31,8 @@ Option option_at(const std::vector<std::string>& command_line, std::size_t* i) {
   return at == word.npos ? Option{} : Option{word[at], value(at + 1)};
 }
 
-// Returns the script or module that Python runs. A module may itself run a script, as in "python3
-// -m mpi4py app.py"; then the first later word that names a script is returned.
+// Returns the script or module that Python runs. If a module runs a script itself, as in "python3
+// -m mpi4py app.py", it returns the first later word that names a script.
 std::string script_words(const std::vector<std::string>& command_line) {
   std::string module;
   for (std::size_t i = 1; i < command_line.size(); ++i) {

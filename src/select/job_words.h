@@ -1,5 +1,5 @@
-// Builds the part of a plan's key that identifies a job: its program, and the user's settings that
-// change which variant is the fastest.
+// Builds the texts by which stored plans tell jobs apart: the program, and those of the user's
+// settings that change which engine and algorithm are fastest.
 #pragma once
 
 #include <string>
@@ -9,11 +9,12 @@
 
 namespace weft {
 
-// Returns the program's name, such as "app"; for Python also its script or module: "python3
-// app.py".
+// Returns the program's name, such as "app"; for Python together with its script or module:
+// "python3 app.py".
 std::string program_words(const std::vector<std::string>& command_line);
 
-// Returns for instance ", placement numa, backoff spin"; "" if all settings are the defaults.
+// Returns the settings that differ from the defaults, such as ", placement numa, backoff spin"; ""
+// if none does.
 std::string setting_words(const Config& config);
 
 }  // namespace weft

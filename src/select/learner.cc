@@ -1,7 +1,8 @@
-// Implements the stages of a call class. Its calls are first watched to see how often they come;
-// then they try variants in turn (learner_trials.cc), and settle on one of them. From then on they
-// are checked now and then, to see whether the program still behaves the same. If nothing can be
-// won, the call class rests: its calls are not timed until it is watched again.
+// Implements the stages of a call class (calls of one kind, about which engine `auto` learns). Its
+// calls are first watched to see how often they come. Then they try variants (engine and algorithm)
+// in turn (learner_trials.cc), and settle on one of them. From then on some calls are timed now and
+// then, to check whether the program still behaves the same. If nothing can be won, the class
+// rests: its calls are not timed until it is watched again.
 #include "select/learner.h"
 
 #include <algorithm>
@@ -17,21 +18,24 @@
 namespace weft {
 namespace {
 
-// Numbers of calls that are timed when a call class is watched.
+// Numbers of calls that are timed when a call class is watched: the first time, and when that was
+// not enough.
 constexpr std::uint64_t kWatched = 4, kWatchedLonger = 12;
-// Number of calls of a settled call class that are timed at a check, per call in flight.
+// Number of calls of a settled call class that are timed in a check, multiplied by the number of
+// calls in flight together.
 constexpr std::uint64_t kLooked = 8;
-// Number of calls of a settled call class that are timed at a check, if calls follow each other
-// within kLeastPeriod_ns.
+// As kLooked, for a call class whose calls follow each other within kLeastPeriod_ns.
 constexpr std::uint64_t kLookedOfShort = 32;
-// Number of calls in the first check of a variant that an earlier run found; all of them are timed.
+// Number of calls in the first check of a variant that an earlier run of the program found. All of
+// these calls are timed.
 constexpr std::uint64_t kFirstCheckOfKnown = 16;
-// Least length of the first check of a known variant, in cycles or in batches of calls in flight
-// together.
+// Least length of the first check of such a variant, in cycles of calls or in batches of calls in
+// flight together.
 constexpr std::uint64_t kLeastTogether = 4;
 constexpr std::uint64_t kMostBetweenChecks = 1 << 20;
 constexpr std::int64_t kLeastBetweenChecks_ns = 100'000'000;
-// Time from settling to the first check; the time before each further one is four times as long.
+// Time from settling on a variant to the first check. The time before each further check is four
+// times as long.
 constexpr std::int64_t kFirstCheck_ns = 1'000'000;
 // Time and least number of calls between two checks of a class with Settings::checks_often, and
 // number of calls of the second check, which follows at once when a check finds a change.
@@ -41,40 +45,41 @@ constexpr std::uint64_t kConfirming = 16;
 // Number of rests after which a call class whose calls follow each other within kLeastPeriod_ns
 // tries variants that need no thread.
 constexpr int kRestsBeforeTrials = 3;
-// Period below which trials use slots of several calls: in a slot, consecutive calls use the same
-// variant. The first call after a change of variant takes longer, since ranks drift apart and
-// caches hold the data of the previous variant; so the first quarter of a slot does not count.
+// If the period is shorter than this, several consecutive calls (a slot) use the same variant in
+// trials. The first call after a change of variant takes longer, since ranks drift apart and caches
+// hold the data of the previous variant; so the first quarter of a slot does not count.
 constexpr std::int64_t kShortPeriod_ns = 100'000;
 constexpr int kCallsOfShortSlot = 4;
-// Number of calls in a slot (consecutive calls on trial with one variant) if the collective waits
-// for all ranks. Then only the time of the rank that arrives last counts, and a variant that
-// releases a rank late shortens the next call's time, not its own. So the first of the two calls
-// does not count: the same variant then determines who arrives last.
+// Number of consecutive calls with the same variant in trials (a slot) if the collective waits for
+// all ranks. Only the time of the rank that arrives last counts then, and a variant that releases a
+// rank late shortens the next call's time and not its own. So only the second call counts: the same
+// variant has then determined who arrives last.
 constexpr int kCallsOfSlotByLeastTime = 2;
-// Limit of in_a_row_, the factor by which the number of consecutive calls with one variant in
-// trials is raised. It is raised fourfold when a settled variant takes another time than in its
-// trials, in which variants changed more often.
+// Limit of in_a_row_, the factor by which slots (consecutive calls with one variant in trials) are
+// lengthened. The factor is raised fourfold if a variant takes another time after the trials than
+// in them, where variants changed more often.
 constexpr int kMostInARow = 16;
-// Time for which each variant is tried in turn if the period is below kLeastPeriod_ns, within the
-// following numbers of calls.
+// Length of a slot (consecutive calls with one variant in trials) if the period is below
+// kLeastPeriod_ns. The two constants below limit its number of calls.
 constexpr std::int64_t kShortestSlot_ns = 200'000;
 constexpr std::int64_t kLeastCallsOfSlot = 12, kMostCallsOfSlot = 64;
 // While a call class rests, at most one in this many of its calls is timed.
 constexpr std::uint64_t kOneWatchedOf = 64;
-// Time that the longest rest takes, within the following numbers of calls.
+// Length of the longest rest. The constants below limit its number of calls.
 constexpr std::int64_t kLongestRest_ns = 20'000'000;
 constexpr std::int64_t kLeastLongestRest = 1 << 11, kMostLongestRest = 1 << 14;
 // Number of calls to watch if several are in flight together. It is large enough to show whether
-// more are in flight than the limit, although calls that the library began earlier are not counted.
+// more are in flight than kMostInFlight, although calls that the MPI library began earlier are not
+// counted.
 constexpr std::uint64_t kWatchedSeveral = 2 * Learner::kMostInFlight;
-// Number of calls from a comparison after a rest until its result takes effect. No decision waits
-// for that result, so short calls need not be delayed.
+// Number of calls from an exchange of times after a rest until its result takes effect. No decision
+// waits for that result, so short calls need not be delayed.
 constexpr std::uint64_t kDelayAfterRest = 32;
-// The most calls before the ranks look again for the result of a comparison that some rank has
-// delayed.
+// The most calls until the ranks look again for the result of an exchange of times that some rank
+// has delayed.
 constexpr std::uint64_t kMostDelay = 64;
 
-// Indices of words that the ranks exchange; the words of the trials' slots precede them.
+// Indices of the numbers that the ranks exchange. The times of the slots come first.
 constexpr std::size_t kInFlightWord = Learner::kMostSlots, kBatchWord = kInFlightWord + 1,
                       kElapsedWord = kInFlightWord + 2, kElsewhereWord = kInFlightWord + 3,
                       kUnableWord = kInFlightWord + 4;
@@ -120,8 +125,8 @@ Learner::Learner(std::size_t variants, int native, const Settings& settings, Tri
     begin_stage(Stage::watching, switches_ ? 1 : kWatched);
 }
 
-// Makes one position of the cycle per period, at which nothing has been tried. The variants in use
-// stay.
+// Sets the positions of the cycle of calls, one for each period. Nothing has been tried at them.
+// Each keeps the variant that is in use at the nearest period.
 void Learner::have_positions(const std::vector<std::int64_t>& period_ns) {
   positions_.renew(period_ns);
   if (is_unable_) positions_.leave_out(conditional_);
@@ -130,8 +135,8 @@ void Learner::have_positions(const std::vector<std::int64_t>& period_ns) {
   is_put_off_ = false;
 }
 
-// Sets how many consecutive calls of this position use one variant in trials, according to the
-// position's measured period.
+// Sets how many consecutive calls of this position use one variant in trials (a slot), and how many
+// of these do not count. Both depend on the position's measured period.
 void Learner::set_slots(Position& position) const {
   const std::int64_t ns = position.period_ns;
   position.slot_calls = depth_;
@@ -148,7 +153,7 @@ void Learner::set_slots(Position& position) const {
   position.slot_warm_ups = is_pair ? in_a_row_ : position.slot_calls / 4;
 }
 
-// Makes one or two positions of the cycle, with a random variant at each, for tests.
+// Sets one or two positions of the cycle of calls, with a random variant at each. It is for tests.
 void Learner::have_any_positions() {
   have_positions(std::vector<std::int64_t>(1 + random() % 2));
   position_ = random() % positions_.cycle();
@@ -172,8 +177,8 @@ void Learner::have_known(const std::vector<Known>& known) {
   for (Position& position : positions_) set_slots(position);
 }
 
-// Returns the number of calls in a group that trials must not divide: the calls in flight together,
-// or those of a cycle.
+// Returns the number of calls that trials must keep together: the calls in flight together, or
+// those of one cycle.
 std::uint64_t Learner::calls_together() const {
   return positions_.cycle() > 1 ? positions_.cycle() : static_cast<std::uint64_t>(depth_);
 }
@@ -182,8 +187,8 @@ bool Learner::is_on_trial(std::uint64_t call) const {
   return stage_ == Stage::trying && call < compares_at_ && positions_.of(call) == position_;
 }
 
-// Begins a stage with the next call, or after `rest` calls. The ranks exchange their times `calls`
-// calls later.
+// Begins a stage with the next call, or after `rest` calls. `calls` calls after its beginning the
+// ranks exchange times.
 void Learner::begin_stage(Stage stage, std::uint64_t calls, std::uint64_t rest) {
   const auto delay = static_cast<std::uint64_t>(switches_ ? 1 : 2 * depth_);
   delay_ = rest > 0 ? kDelayAfterRest : delay;
@@ -227,7 +232,8 @@ std::optional<Learner::Step> Learner::next(std::int64_t now_ns, int in_flight, T
   return step;
 }
 
-// Records the time of the previous call, which ends where this one begins.
+// Records the time of the previous call, which ends where this one begins. in_flight: number of
+// earlier calls that are not complete.
 void Learner::note_time(std::int64_t now_ns, int in_flight) {
   if (last_ns_ != 0 && !by_own_time_ && counts_last_call()) add_time(now_ns - last_ns_);
   last_ns_ = now_ns;
@@ -240,9 +246,9 @@ bool Learner::counts_last_call() const {
   return calls_ > counts_from_ && calls_ <= compares_at_;
 }
 
-// Returns whether the calls of a check are long and few enough for each call or batch to be timed
-// separately. The median of these times ignores a short interruption of the program, such as
-// writing a file. Otherwise only the sum of the times is kept.
+// Returns whether the calls of a check are long and few enough for each call, or each batch of
+// calls in flight together, to be timed separately. The median of these times ignores a short
+// interruption of the program, such as writing a file. Otherwise only the sum of the times is kept.
 bool Learner::looks_at_each() const {
   return (checks_often_ || positions_.mean_period_ns() >= kShortPeriod_ns) &&
          compares_at_ - counts_from_ <= kMostSlots * static_cast<std::uint64_t>(depth_);
@@ -269,17 +275,17 @@ void Learner::add_time(std::int64_t ns) {
     slot = call / in_slot;
     const std::uint64_t own_call = call % in_slot / positions_.cycle();
     if (own_call < static_cast<std::uint64_t>(slot_warm_ups_)) return;
-    // A period longer than a few usual ones is cut off, since a variant does not cause the time
-    // that the program spends elsewhere between two calls. For calls in flight together, the time
-    // of the whole batch may appear in one call.
+    // A period is cut off at a few usual ones, since a variant does not cause the time that the
+    // program spends elsewhere between two calls. The time of a whole batch of calls in flight
+    // together may appear in one call.
     const std::int64_t usual_ns = on_trial().period_ns * depth_;
     if (usual_ns > 0) ns = std::min(ns, kMostOfUsual * usual_ns);
   }
   if (slot < kMostSlots) words_[slot] += std::max<std::int64_t>(ns, 1);
 }
 
-// Negates the times if the minimum over all ranks counts, since the ranks agree on the maximum of
-// each word.
+// Negates the times if their minimum over all ranks counts, since the ranks agree on the maximum of
+// each number.
 void Learner::turn_around(Words& words) const {
   if (!by_least_time_) return;
   for (std::size_t slot = 0; slot < kMostSlots; ++slot) words[slot] = -words[slot];
@@ -298,7 +304,8 @@ void Learner::agreed(const Words& greatest) {
   is_agreed_ = true;
 }
 
-// Puts the comparison's effect off. Until the next look, no call needs the time.
+// Delays the effect of an exchange of times whose result is not known on all ranks. Until the ranks
+// look again, no call is timed.
 void Learner::agreed_to_look_later() {
   delay_ = std::min(2 * delay_, kMostDelay);
   effective_at_ += delay_;
@@ -314,7 +321,7 @@ void Learner::leave_out_conditional() {
   if (is_unable_) positions_.leave_out(conditional_);
 }
 
-// Applies what the ranks have agreed on in the last comparison, from the next call on.
+// Applies what the ranks have agreed on in the last exchange of times, from the next call on.
 void Learner::move_on(TrialTurn& turn) {
   if (calls_ == effective_at_) {
     leave_out_conditional();
@@ -351,8 +358,8 @@ void Learner::agreed_on_watch() {
   const bool is_first_watch = watched <= static_cast<std::ptrdiff_t>(kWatched);
   depth_ = static_cast<int>(std::clamp<std::int64_t>(depth, 1, kMostInFlight));
   if (depth > kMostInFlight) return rest(several, mean_ns);
-  // The class is watched again if calls overlap: more of them may be in flight than were seen,
-  // since the time after the last one is unknown.
+  // If calls overlap, the class is watched again: more of them may be in flight than were seen,
+  // since the time after the last watched call is unknown.
   if (several && is_first_watch) return watch_again(kWatchedLonger);
   const bool may_have_cycle = depth_ == 1 && mean_ns >= kLeastPeriod_ns;
   const std::size_t cycle = may_have_cycle ? cycle_in(periods, begins_at_) : 1;
@@ -361,16 +368,18 @@ void Learner::agreed_on_watch() {
     return;
   }
   is_very_short_ = mean_ns < kLeastPeriod_ns;
-  // A call class that has never settled is not watched for longer because of mere noise.
+  // A call class that has not settled yet is not watched for longer only because its periods
+  // differ, which may be noise.
   const bool is_uneven = may_have_cycle && is_first_watch && may_be_cycle(periods);
   if (is_uneven && (times_settled_ > 0 || looks_like_turns(periods)))
     return watch_again(kWatchedForCycle);
   is_uneven_ = is_uneven;
-  // A period between calls in flight together has no meaning, so only the mean is used.
+  // A single period between calls that are in flight together has no meaning, so only the mean is
+  // used.
   have_positions(depth_ > 1 ? std::vector{mean_ns} : medians_in_cycle(periods, begins_at_, cycle));
   if (is_very_short_ && (depth_ > 1 || rests_ < kRestsBeforeTrials)) return rest(several, mean_ns);
-  // A position with so short a period leaves no time to hide communication, so nothing is tried at
-  // it.
+  // Nothing is tried at a position with so short a period, since it leaves no time to hide
+  // communication in.
   for (Position& position : positions_)
     position.is_done = positions_.cycle() > 1 && position.period_ns < kLeastPeriod_ns;
   for (int variant = 0; is_very_short_ && variant < static_cast<int>(on_trial().tried.variants());
@@ -388,9 +397,9 @@ void Learner::watch_again(std::uint64_t calls) {
   rest_ = 0;
 }
 
-// Lets the class's calls rest, that is, be neither timed nor tried, for twice as long as last time.
-// The longest rest is such that a comparison costs next to nothing. several: calls were in flight
-// together.
+// Lets the call class rest, that is, neither times its calls nor tries variants, for twice as long
+// as last time. The longest rest is such that an exchange of times costs next to nothing. several:
+// whether calls were in flight together.
 void Learner::rest(bool several, std::int64_t mean_ns) {
   constexpr int kMostDoublings = 8;
   const auto longest = static_cast<std::uint64_t>(std::clamp<std::int64_t>(
@@ -401,8 +410,9 @@ void Learner::rest(bool several, std::int64_t mean_ns) {
   rest_ = std::min(kOneWatchedOf * watched_ << std::min(rests_++, kMostDoublings), longest);
 }
 
-// Sets the number of calls between checks: more if the period changes again and again; if calls
-// follow each other within kLeastPeriod_ns, at most as many as the longest rest has.
+// Sets the number of calls between two checks of the variant in use. It grows each time that the
+// class has settled. If calls follow each other within kLeastPeriod_ns, it is at most the length of
+// the longest rest.
 void Learner::choose_checks() {
   const std::uint64_t most =
       is_very_short_ ? static_cast<std::uint64_t>(kMostLongestRest) : kMostBetweenChecks;
@@ -431,14 +441,14 @@ void Learner::begin_known() {
   next_timed_ = counts_from_ = calls_;
 }
 
-// Returns the number of calls before the first check of a variant that an earlier run found, in
-// whole cycles or batches.
+// Returns the number of calls in the first check of a variant that an earlier run found. It is a
+// whole number of cycles, or of batches of calls in flight together.
 std::uint64_t Learner::first_check_of_known() const {
   return std::max(kFirstCheckOfKnown / calls_together(), kLeastTogether) * calls_together();
 }
 
-// Uses the results of earlier runs if all ranks can use the variant that some might not be able to
-// use; otherwise discards them.
+// Uses the results of earlier runs, or discards them if some rank cannot use the variant
+// `conditional_`.
 void Learner::settle_on_known() {
   const std::vector<Known> known = std::move(*known_);
   known_.reset();
@@ -477,8 +487,8 @@ bool Learner::has_moved() {
   return is_confirmed;
 }
 
-// Evaluates a check of a settled call class. The program counts as changed if the period of the
-// class's calls has changed.
+// Evaluates a check of the variant in use. If the period of the class's calls has changed, the
+// program has, and the class learns again.
 void Learner::agreed_on_check(const TrialTurn& turn) {
   after_ = Stage::settled;
   const bool moved = has_moved();
@@ -487,7 +497,7 @@ void Learner::agreed_on_check(const TrialTurn& turn) {
   if (!moved) {
     if (calls_before_check_ < kMostBetweenChecks) calls_before_check_ *= 4;
     const bool was_known = times_settled_ == 0 && !is_put_off_;
-    if (was_known) times_settled_ = 1;  // this confirms the result of an earlier run
+    if (was_known) times_settled_ = 1;  // the check has confirmed the result of an earlier run
     if (calls_between_checks_ == 0 || was_known)
       calls_between_checks_ = calls_in(kLeastBetweenChecks_ns);
     if (is_put_off_ || find_challenger(turn)) after_ = Stage::waiting;
@@ -495,7 +505,7 @@ void Learner::agreed_on_check(const TrialTurn& turn) {
   }
   const bool was_misled = is_first && depth_ == 1 && in_a_row_ < kMostInARow;
   if (was_misled) in_a_row_ *= 4;
-  // If the trials were misleading for the first time, they were useless and do not count.
+  // If the trials were misleading for the first time, they do not use up any of the free slots.
   if (!was_misled || in_a_row_ > 4) slots_before_ += positions_.slots_tried();
   learn_again();
 }
@@ -507,7 +517,7 @@ void Learner::learn_again() {
   watch_again(kWatched);
 }
 
-// Returns true if reports are to show the last result; false while the class's first trials run,
+// Returns whether reports show the last result. They do not while the class's first trials run,
 // when there is none.
 bool Learner::says_last_found() const {
   return times_settled_ > 0 || calls_on_trial_ == 0;
@@ -525,9 +535,9 @@ void Learner::have_found() {
   on_trial_before_ = calls_on_trial_;
 }
 
-// Returns the ns saved compared with the static rule's variant since the present result was found,
-// according to the times of both in trials. It counts all calls outside trials, also those made
-// while other variants are tried again.
+// Returns how many nanoseconds were saved since the present result was found, compared with the
+// static rule's variant. It uses the times of both variants in trials. It counts all calls outside
+// trials, also those made while other variants are tried again.
 std::int64_t Learner::won_since_found_ns() const {
   if (times_settled_ == 0) return 0;
   const std::uint64_t calls = calls_ - found_at_ - (calls_on_trial_ - on_trial_before_);

@@ -1,5 +1,5 @@
-// Chooses which position of a call class is tried next and what that may cost, evaluates the
-// trials, and later compares the variant in use with a challenger.
+// Decides at which position of a cycle of calls variants are tried next and what that may cost,
+// evaluates the trials, and later compares the variant in use with a challenger.
 #include <algorithm>
 #include <utility>
 
@@ -9,24 +9,24 @@
 namespace weft {
 namespace {
 
-// The number of rounds in each stage of trials; in a round each variant is tried once. Variants
-// that prove very slow in the first stage are tried twice, since a single time may be an accident:
-// a program that has just begun does other things between its calls. Those that prove slow in the
-// second stage are tried three times. If only the time of the rank that arrives last counts, the
-// first stage may have one round.
+// The number of rounds in each stage of trials. In a round each remaining variant is tried once.
+// Variants that prove very slow in the first stage are tried twice, since a single time may be an
+// accident: a program that has just begun does other things between its calls. Those that prove
+// slow in the second stage are tried three times. If only the time of the rank that arrives last
+// counts, the first stage may have a single round.
 constexpr int kRounds[] = {2, 1, 3, 3};
 constexpr int kMostStages = 4, kStagesForAll = 2;
-// Number of rounds in which the variant in use is compared with a challenger; all but the first
-// take place only if the challenger wins the first. The comparison is repeated after as many calls
-// again, but within kMostBeforeChallenger_ns. It may exceed the budget only if the challenger was
-// at most three tenths slower.
+// Number of rounds in which the variant in use is compared with a challenger. All but the first
+// take place only if the challenger wins the first. The next comparison follows after as many calls
+// as there were until this one, but within kMostBeforeChallenger_ns. A comparison may exceed the
+// time budget only if the challenger was at most three tenths slower.
 constexpr int kRoundsWithChallenger = 5;
 constexpr std::int64_t kMostBeforeChallenger_ns = 10'000'000'000;
 
 }  // namespace
 
-// Selects the position with the longest period among those that have more to try and may try it.
-// Returns true if there is one, otherwise false.
+// Selects the position of the cycle with the longest period among those at which more can be tried
+// within the time budget. Returns false if there is none.
 bool Learner::find_position(const TrialTurn& turn) {
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < positions_.cycle(); ++i) {
@@ -43,7 +43,7 @@ int Learner::rounds_of_next(const Position& position) const {
                ? 1
                : kRoundsWithChallenger - 1;
   if (switches_) return 2;
-  // A single round suffices, since the time of several consecutive calls is no accident.
+  // One round suffices if a slot has several calls, since their time is no accident.
   if (by_least_time_ && position.stages == 0 && position.slot_calls > 1) return 1;
   return kRounds[position.stages];
 }
@@ -53,9 +53,9 @@ std::int64_t Learner::cost_of_challenger_ns(const Position& position, int challe
          position.slot_calls;
 }
 
-// Returns whether the budget allows a comparison of the position's variant with its challenger, in
-// the first round or in all remaining ones. A close challenger may exceed the budget while the
-// first slots of trials are free; their number must suffice for both variants.
+// Returns whether the time budget allows a comparison of the position's variant with a challenger:
+// its first round or, later, all remaining ones. If the challenger was at most three tenths slower,
+// the budget may be exceeded while free slots are left for both variants.
 bool Learner::may_compare(const Position& position, int challenger, const TrialTurn& turn) const {
   const bool is_close = position.ns_of(challenger) * 10 < position.period_ns * 13;
   const int left = again_ ? kRoundsWithChallenger - 1 : kRoundsWithChallenger;
@@ -65,9 +65,8 @@ bool Learner::may_compare(const Position& position, int challenger, const TrialT
   return budget_.allows(turn.cost_ns + turn.cost_elsewhere_ns + cost_ns, turn.elapsed_ns);
 }
 
-// Selects the next position whose variant can be compared with another one, the challenger. Returns
-// true if there is one, otherwise false. Must be called at a check that found no change of the
-// program.
+// Selects the next position whose variant can be compared with another one (the challenger).
+// Returns false if there is none. Must be called after a check that found no change of the program.
 bool Learner::find_challenger(const TrialTurn& turn) {
   if (!may_try_ || calls_ < compares_again_at_) return false;
   for (std::size_t i = 1; i <= positions_.cycle(); ++i) {
@@ -88,14 +87,14 @@ void Learner::compare_again_later() {
       calls_ + std::min(std::max(calls_, kLeastBetweenChecks), calls_in(kMostBeforeChallenger_ns));
 }
 
-// Estimates the cost of a position's next trials from the times known so far; at first, from the
-// cost of the first stage before the program changed.
+// Estimates the cost of the position's next trials, in ns, from the times known so far. Before the
+// first stage it is estimated from the first stage before the program changed.
 std::int64_t Learner::cost_expected_ns(const Position& position) const {
   const int calls = position.slot_calls;
   const TriedVariants& tried = position.tried;
   if (again_) return cost_of_challenger_ns(position, challenger_) * rounds_of_next(position);
-  // A cost known from a longer period means little, so each call is assumed to cost its whole
-  // period.
+  // For short periods, a cost that was measured with longer ones means little. So each call is
+  // assumed to cost its whole period.
   if (position.stages == 0 && is_very_short_)
     return position.period_ns * tried.left() * rounds_of_next(position) * calls;
   if (position.stages == 0) return cost_of_first_stage_ns_ * calls;
@@ -107,15 +106,15 @@ std::int64_t Learner::cost_expected_ns(const Position& position) const {
   return cost_ns * rounds_of_next(position) * calls;
 }
 
-// Returns whether a position may try so many slots (consecutive calls of one variant) in all,
+// Returns whether a position may have `slots` slots (consecutive calls with one variant) in all,
 // whatever they cost.
 bool Learner::is_free(int slots, const TrialTurn& turn) const {
   return !is_very_short_ && slots <= free_slots_ &&
          budget_.has_free_slots(turn.cost_elsewhere_ns, turn.elapsed_ns);
 }
 
-// Returns whether the budget allows the position's next trials. Like all decisions it depends only
-// on the number of the call and on agreed times.
+// Returns whether the time budget allows the position's next trials. All ranks get the same answer,
+// since it depends only on the number of the call and on times that they have agreed on.
 bool Learner::may_try(const Position& position, const TrialTurn& turn) const {
   const int slots = position.slots + position.tried.left() * rounds_of_next(position);
   if (switches_ || is_free(slots_before_ + slots, turn)) return true;
@@ -123,8 +122,8 @@ bool Learner::may_try(const Position& position, const TrialTurn& turn) const {
                         turn.elapsed_ns);
 }
 
-// Stops trying. The calls use what is known by now, and the class asks for further trials at the
-// ranks' next comparison.
+// Stops the trials for now, since the time budget does not allow more. The calls use the best
+// variant known, and the class tries to continue when its ranks next exchange times.
 void Learner::put_off() {
   bool was_tried = false;
   for (Position& position : positions_) {
@@ -151,7 +150,8 @@ void Learner::begin_trials(TrialTurn& turn) {
   slot_own_calls_ = position.slot_calls;
   slot_warm_ups_ = position.slot_warm_ups;
   slot_calls_ = slot_own_calls_ * static_cast<int>(positions_.cycle());
-  // The trials' cost is counted from their beginning, since they may be broken off.
+  // The whole expected cost is counted from the beginning, and corrected if the trials are broken
+  // off.
   cost_expected_ns_ = cost_expected_ns(position);
   turn.cost_ns += cost_expected_ns_;
   budget_.spend(cost_expected_ns_);
@@ -168,8 +168,8 @@ void Learner::begin_trials(TrialTurn& turn) {
               static_cast<std::uint64_t>(order_.size()) * static_cast<std::uint64_t>(slot_calls_));
 }
 
-// Breaks the trials off, because another call class has taken the right to try while this one was
-// not called for long. Trials that did not take place do not count as cost.
+// Breaks the trials off, because this class was not called for long and another one has taken the
+// right to try variants. Trials that did not take place do not count as cost.
 void Learner::try_again_later(TrialTurn& turn) {
   const auto tried = static_cast<std::int64_t>(calls_ - begins_at_);
   const auto all = static_cast<std::int64_t>(compares_at_ - begins_at_);
@@ -199,7 +199,7 @@ void Learner::add_rounds(TriedVariants& tried) const {
   }
 }
 
-// Returns whether each variant was measured by only one call, which a disturbance of the machine
+// Returns whether each variant was measured by a single call, which a disturbance of the machine
 // may have slowed.
 bool Learner::rests_on_one_call(const Position& position) const {
   return position.stages == 1 && counted_calls() == 1 &&
@@ -215,7 +215,8 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   const auto positions_tried =
       std::count_if(positions_.begin(), positions_.end(),
                     [](const Position& position) { return position.stages > 0; });
-  // The first stage counts at the cost of the most expensive position.
+  // If several positions were tried, their first stage counts with the cost of the most expensive
+  // one.
   if (position.stages == 1)
     cost_of_first_stage_ns_ =
         positions_tried == 1 ? cost_ns : std::max(cost_of_first_stage_ns_, cost_ns);
@@ -223,7 +224,7 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   after_ = Stage::waiting;
   const bool are_all_kept = rests_on_one_call(position) && may_try(position, turn);
   if (position.stages <= kStagesForAll && !are_all_kept) tried.drop_the_slow(position.stages);
-  // In the last stage only variants that may still win are tried once more.
+  // The last stage tries only those variants that may still win.
   const bool is_next_the_last = position.stages == kMostStages - 1;
   if (is_next_the_last && tried.left() > 1) tried.drop_the_distant();
   if (tried.left() > 1 && position.stages < kMostStages) return;
@@ -245,15 +246,15 @@ void Learner::agreed_on_trials(TrialTurn& turn) {
   }
 }
 
-// Evaluates a comparison with a challenger, and notes the challenger's new time as its expected
-// cost. If the challenger clearly wins, the call class learns anew.
+// Evaluates a comparison of the variant in use with a challenger, and keeps the challenger's new
+// time as its expected cost. If the challenger clearly wins, the class learns again.
 void Learner::agreed_on_rival(TrialTurn& turn) {
   Position& position = on_trial();
   add_rounds(*again_);
   count_cost(*again_, turn);
   const auto [won, rounds] = again_->rounds_won(challenger_, position.variant);
-  // The challenger's time is capped after a single round, since a delay of the program is not the
-  // challenger's fault.
+  // After a single round the challenger's time is limited, since a delay of the program may have
+  // caused it.
   const std::int64_t known_ns = position.ns_of(challenger_);
   const std::int64_t took_ns = again_->median_ns(challenger_);
   position.note(challenger_,
@@ -268,9 +269,9 @@ void Learner::agreed_on_rival(TrialTurn& turn) {
   learn_again();
 }
 
-// Returns the extra time of the completed trials compared with the variant in use, in ns per
-// counted call of a slot. Times far above those of the same variant in another round had other
-// causes and are capped.
+// Counts what the completed trials have cost: their time beyond that of the variant in use. Returns
+// it in ns per counted call of a slot. Times far above the least one of the same variant have other
+// causes and are cut off.
 std::int64_t Learner::count_cost(const TriedVariants& tried, TrialTurn& turn) {
   const std::int64_t usual_ns = tried.median_ns(on_trial().variant);
   std::int64_t cost_ns = 0;
@@ -289,8 +290,8 @@ std::int64_t Learner::count_cost(const TriedVariants& tried, TrialTurn& turn) {
   return cost_ns;
 }
 
-// Returns whether the calls have become much shorter since they were watched. Those watched may
-// have been the first calls of the program, so the trials mean nothing.
+// Returns whether the calls have become much shorter since they were watched. Those that were
+// watched may have been the first calls of the program, so the trials mean nothing.
 bool Learner::is_shorter_than_tried() const {
   return !is_very_short_ && positions_.mean_period_ns() * 2 < kLeastPeriod_ns;
 }

@@ -19,7 +19,7 @@ SiteFile read_own() {
 
 }  // namespace
 
-// The object is never destroyed, since it may be used while the process exits.
+// The object is never destroyed, since threads may use it while the process exits.
 const SiteFile& own_site() {
   static const SiteFile& site = *new SiteFile(read_own());
   return site;

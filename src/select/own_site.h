@@ -1,12 +1,13 @@
-// Reads the site file of the installation that this library belongs to.
+// Reads the site file of this installation of Weft: settings that an administrator has made for all
+// users.
 #pragma once
 
 #include "base/site_file.h"
 
 namespace weft {
 
-// Returns the settings of the site file, which is read at the first call. Nothing is read under
-// `weft run`, which has read the file already.
+// Returns the settings of the site file, which is read at the first call. Under `weft run` nothing
+// is read, since that command has read the file already.
 const SiteFile& own_site();
 
 }  // namespace weft

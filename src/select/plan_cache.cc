@@ -1,6 +1,6 @@
 // Keeps measured plans in a text file. The file is searched as text, so that a long one costs
-// little. It is replaced as a whole by a rename, so readers see the old or the new file. A writer
-// holds the lock of the file's directory.
+// little. It is replaced as a whole by a rename, so readers see the old or the new file. A process
+// that writes holds the lock of the file's directory.
 #include "select/plan_cache.h"
 
 #include <fcntl.h>
@@ -26,14 +26,15 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kHeader = "# weft plans, version 4\n";
-// First lines of files in older formats. Version 1 lacked radices, version 2 doubts, version 3
-// remarks.
+// First lines of files in older formats. Format 1 lacked radices, format 2 doubts, format 3 remarks
+// (plan_cache.h).
 constexpr std::string_view kOldHeaders[] = {
     "# weft plans, version 1\n", "# weft plans, version 2\n", "# weft plans, version 3\n"};
 constexpr std::int64_t kMostBytes = 16 << 20;
 constexpr std::string_view kOwnVersion = "weft " WEFT_VERSION;
 using Milliseconds = std::chrono::milliseconds;
-// The time to wait for other writers: while the application computes, and at its end.
+// How long to wait for the lock while other processes write: during the application, and at its
+// end.
 constexpr Milliseconds kSoon(2), kAtTheEnd(1000);
 
 class Descriptor {
@@ -50,7 +51,7 @@ class Descriptor {
   const int number_;
 };
 
-// Removes the text up to `end`, and `end` itself, from the front and returns it.
+// Returns the text in front of the first `end`, and removes it and that character from `text`.
 std::string_view take_until(std::string_view& text, char end) {
   const auto at = text.find(end);
   const std::string_view taken = text.substr(0, at);
@@ -64,8 +65,7 @@ bool parse(std::string_view text, Number& number) {
   return error == std::errc() && end == text.data() + text.size() && number >= 0;
 }
 
-// Parses ALGORITHM/TUNING (plan_cache.h). Returns true if that succeeds; false if the text is
-// damaged.
+// Parses a text of the form ALGORITHM/TUNING (plan_cache.h). Returns false if it is damaged.
 bool parse(std::string_view text, std::string& algorithm, Tuning& tuning) {
   algorithm = take_until(text, '/');
   return !algorithm.empty() && parse(take_until(text, '/'), tuning.chunk_bytes) &&
@@ -77,7 +77,7 @@ std::string text_of(const std::string& algorithm, const Tuning& tuning) {
          '/' + std::to_string(tuning.radix_across);
 }
 
-// Parses the part of a plan's line that follows the key; returns nothing if it is damaged.
+// Parses the part of a plan's line that follows the key. Returns nothing if it is damaged.
 std::optional<MeasuredPlan> parse_plan(std::string_view line) {
   MeasuredPlan plan;
   if (!parse(take_until(line, '\t'), plan.algorithm, plan.tuning) ||
@@ -107,11 +107,11 @@ std::string line_of(const std::string& key, const MeasuredPlan& plan) {
   return plan.remarks.empty() ? line : line + plan.remarks + '\n';
 }
 
-// A file's contents and any fault in them.
+// The text of a file of plans, and what is wrong with it as a whole.
 struct Contents {
-  std::string text;     // "" if the file is not Weft's
-  std::string fault{};  // the fault, as the end of a sentence that begins with the file's name
-  bool may_go = true;   // true if the file may be moved aside
+  std::string text;     // "" if the file has no plans of this Weft
+  std::string fault{};  // "" or what is wrong, as a predicate to the file's name
+  bool may_go = true;   // whether the file may be moved aside
 };
 
 Contents contents_of(std::string text) {
@@ -157,7 +157,7 @@ bool is_of_another_version(std::string_view key) {
   return key.starts_with("weft ") && take_until(key, '|') != kOwnVersion;
 }
 
-// Returns the intact lines of this version, except those that `entries` replace.
+// Returns the undamaged lines of this version of Weft, except those whose keys are in `entries`.
 std::string without(std::string_view text, const std::vector<PlanCache::Entry>& entries) {
   std::set<std::string_view> replaced;
   for (const auto& [key, plan] : entries) replaced.insert(key);
@@ -179,7 +179,7 @@ int lines_of_other_versions(std::string_view text) {
   return lines;
 }
 
-// Returns the number of damaged lines. Lines of other formats are not damaged.
+// Returns the number of damaged lines. Lines in a file of another format are not damaged.
 int damaged_lines(std::string_view text) {
   if (!text.starts_with(kHeader)) return 0;
   int damaged = 0;
@@ -204,8 +204,9 @@ void make_directories(const std::string& name) {
   mkdir(name.c_str(), 0777);
 }
 
-// Waits for the lock of a directory. Returns true if the lock was taken, or if the file system has
-// none, so that a plan may be lost; false if others hold it for longer than `patience`.
+// Waits for the lock of a directory. Returns false if others hold it for longer than `patience`.
+// Returns true if the lock was taken, but also if the file system has no locks, so that a plan of
+// another process may be lost.
 bool lock_within(Milliseconds patience, int directory) {
   using Clock = std::chrono::steady_clock;
   using std::chrono::microseconds;
@@ -234,7 +235,7 @@ std::string put_aside(const std::string& name) {
   return "";
 }
 
-// Moves the file back, since no new one could be written in its place.
+// Gives the file its old name back, since no new one could be written in its place.
 void put_back(const std::string& aside, const std::string& name) {
   struct stat status;
   if (lstat(name.c_str(), &status) == 0)
@@ -252,14 +253,15 @@ std::string fault_of(const Contents& contents) {
 
 enum class Says : std::uint8_t { all, what_has_moved };
 
-// The text that a new file may keep, the name to which the damaged file was moved, and the message
-// to print once the new file exists.
+// text: what a new file may keep of the old one. aside: the name to which a damaged file was moved,
+// or "". sentence: the message to print once the new file exists.
 struct Sound {
   std::string text, aside{}, sentence{};
 };
 
-// Reads the file and moves it aside if it is damaged. Returns nothing if no new file can replace
-// the damaged one. Only one process of the job reports that a file was moved aside.
+// Reads the file of plans, and moves it aside if it is damaged. Returns nothing if it stays in its
+// place, so that no plans can be kept. Only the process that has moved it gets a message about
+// that.
 std::optional<Sound> sound_text(const std::string& name, Says says) {
   Contents contents = read_file(name);
   const std::string fault = fault_of(contents);
@@ -283,7 +285,8 @@ std::string cannot_be_written(const std::string& name, int error) {
          "); name another file with --plan-cache, or none";
 }
 
-// Returns the message about dropped lines. Lines of a file that was moved aside do not count.
+// Returns the message about the old file, including the lines of other versions that the new file
+// drops. If the old file was moved aside, no line is lost.
 std::string sentence_of(const std::string& name, const Sound& before) {
   const int gone = before.aside.empty() ? lines_of_other_versions(before.text) : 0;
   if (gone == 0) return before.sentence;
@@ -292,7 +295,7 @@ std::string sentence_of(const std::string& name, const Sound& before) {
          " of Weft: these are gone, and what they said is measured and learnt anew";
 }
 
-// Replaces the file by `text`. Returns the reason if that failed; "" on success.
+// Replaces the file by one with this text. Returns the reason if that failed; "" on success.
 std::string replace_file(const std::string& name, const Sound& before, const std::string& text) {
   if (const int error = write_whole(name, text)) {
     if (!before.aside.empty()) put_back(before.aside, name);
@@ -303,7 +306,7 @@ std::string replace_file(const std::string& name, const Sound& before, const std
   return "";
 }
 
-// Returns the newest lines, which come last, as far as they fit the limit of the file's length.
+// Returns the last lines, which are the newest, as many as fit into the longest permitted file.
 std::string_view newest(std::string_view lines) {
   constexpr std::size_t kMost = kMostBytes - (1 << 20);
   if (lines.size() <= kMost) return lines;
@@ -312,8 +315,8 @@ std::string_view newest(std::string_view lines) {
   return lines;
 }
 
-// Runs `what` with the lock of the file's directory if the lock is free in time. Returns the reason
-// if that failed; "" on success.
+// Runs what() with the lock of the file's directory, if the lock is free within `patience`. Returns
+// the reason if something failed; "" on success.
 template <class Do>
 std::string with_lock(const std::string& name, Milliseconds patience, Do what) {
   const Descriptor directory(open(directory_of(name).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -322,18 +325,18 @@ std::string with_lock(const std::string& name, Milliseconds patience, Do what) {
   return "other processes have been writing " + name + " for a second";
 }
 
-// Replaces a damaged file at once by its intact lines.
+// Replaces a damaged file at once by its undamaged lines.
 void mend_file(const std::string& name) {
   with_lock(name, kSoon, [&] {
     const auto before = sound_text(name, Says::all);
-    // "": another process has mended the file.
+    // Another process has already replaced the file if `aside` is empty.
     if (!before || before->aside.empty()) return std::string();
     return replace_file(name, *before, std::string(kHeader) + without(before->text, {}));
   });
 }
 
-// Merges the entries into the file. Returns whether the plans were kept and, if not, the reason;
-// the reason is empty if it has been reported already.
+// Writes the entries into the file. Returns whether later runs will find them and, if not, why; the
+// reason is empty if it has been printed already.
 PlanCache::Written merge_into_file(const std::string& name,
                                    const std::vector<PlanCache::Entry>& entries) {
   if (name == default_plan_cache()) make_directories(directory_of(name));
@@ -349,7 +352,8 @@ PlanCache::Written merge_into_file(const std::string& name,
   return {is_sound && why.empty(), why};
 }
 
-// Returns whether the file may only be read, such as one that an administrator keeps for all users.
+// Returns whether this process may read the file but not replace it, for instance because an
+// administrator keeps it for all users.
 bool is_only_read(const std::string& name) {
   return access(name.c_str(), W_OK) != 0 && (errno == EACCES || errno == EROFS) &&
          access(name.c_str(), R_OK) == 0;
@@ -366,8 +370,8 @@ std::string plan_key(const std::vector<std::string>& words) {
   return key;
 }
 
-// Describes how ranks are spread over nodes (plan_cache.h): counts the nodes by their number of
-// ranks, and lists the largest number first.
+// Returns text about how many ranks each node has (plan_cache.h). It counts the nodes with each
+// number of ranks, the largest number first.
 std::string layout_words(const Nodes& nodes) {
   std::map<int, int, std::greater<>> nodes_with;
   for (int node = 0; node < nodes.count(); ++node) ++nodes_with[nodes.ranks_on(node)];

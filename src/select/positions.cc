@@ -1,4 +1,4 @@
-// Creates, merges and evaluates the positions of a call class (positions.h).
+// Implements Positions: creates, merges and evaluates the positions of a cycle of calls.
 #include "select/positions.h"
 
 #include <algorithm>

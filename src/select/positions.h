@@ -1,6 +1,6 @@
-// Positions: distinguishes the calls of a call class by their place in the cycle in which they
-// repeat (select/cycle.h); a call class without a cycle has one position. Each position holds its
-// variant and the times of its trials. The learner decides when something is tried
+// Positions: the positions of the cycle in which the calls of one kind (call class) repeat
+// (select/cycle.h); calls without a cycle have one position. Each position has a variant (engine
+// and algorithm) in use and the times of its trials. The learner decides when something is tried
 // (select/learner.h).
 #pragma once
 
@@ -13,30 +13,30 @@
 namespace weft {
 
 struct Position {
-  int variant = 0;  // variant used outside trials
+  int variant = 0;  // index of the variant that calls use outside trials
   std::int64_t period_ns = 0;
   TriedVariants tried;
-  // Number of consecutive calls of this position that use one variant in trials.
+  // Number of consecutive calls of this position that use one variant in trials (a slot).
   int slot_calls = 1;
-  int slot_warm_ups = 0;      // number of these calls, the first ones, whose times do not count
-  int stages = 0, slots = 0;  // numbers of stages and slots of trials so far
-  bool is_done = false;       // nothing more will be tried
-  // The time of each variant in an earlier run or, if that is later, when it was last compared with
-  // the variant in use; empty or 0 if unknown.
+  int slot_warm_ups = 0;      // number of the first calls of a slot whose times do not count
+  int stages = 0, slots = 0;  // numbers of stages of trials, and of slots in them, so far
+  bool is_done = false;       // whether nothing more will be tried at this position
+  // The time of a call with each variant in an earlier run or, if that is later, when it was last
+  // compared with the variant in use; 0 or missing if unknown.
   std::vector<std::int64_t> other_ns{};
 
-  // Returns the time of a call by this variant; 0 if unknown.
+  // Returns the time of a call with this variant in ns; 0 if it is unknown.
   std::int64_t ns_of(int variant) const;
   void note(int variant, std::int64_t ns);
-  // Sets `variant` to the best one of the trials.
+  // Makes the variant that was best in the trials the one in use.
   void settle();
 };
 
-// The results that a call class has at one position of its cycle, for reports.
+// Found: what was found out about one position of a cycle of calls, for reports.
 struct Found {
   int variant = 0;
   bool settled = false;
-  // This field and the following ones, up to is_learnt, describe the whole call class.
+  // The members from here to is_learnt describe all positions of the call class together.
   std::uint64_t calls = 0;
   std::uint64_t calls_on_trial = 0;
   // Time in ns that the trials took beyond that of the variant in use, on the slowest rank.
@@ -44,24 +44,24 @@ struct Found {
   // Time in ns that the variants in use have saved compared with the static rule's.
   std::int64_t won_ns = 0;
   int depth = 1;           // number of calls in flight together
-  bool is_learnt = false;  // this run has found the variants in use
-  // True if it was not known from an earlier run.
+  bool is_learnt = false;  // whether this run has found the variants in use
+  // Returns whether the result comes from this run and not from an earlier one.
   bool is_new() const { return settled && is_learnt; }
-  // This field and the following ones describe the position.
-  // Variant with which the one in use was compared: the library's, or the rule's, or the second
-  // best.
+  // The members from here on describe this position. challenger: index of the variant with which
+  // the one in use was compared: the MPI library's, the static rule's or the second best.
   int challenger = 0;
-  // Rounds that the variant in use won against that challenger, and all rounds in which both were
-  // tried.
+  // won: rounds in which the variant in use was faster than the challenger. pairs: all rounds in
+  // which both were tried.
   int won = 0, pairs = 0;
-  bool was_left = false;  // the challenger was dropped since it was clearly slower in all rounds
-  std::vector<std::int64_t> median_ns;  // time of each variant; 0: not tried
+  // Whether the challenger was dropped because it was clearly slower in all rounds.
+  bool was_left = false;
+  // Median time of a call with each variant in ns; 0 if it was not tried.
+  std::vector<std::int64_t> median_ns;
 };
 
 class Positions {
  public:
-  // Begins with one position, which uses the first variant. The parameters are those of
-  // TriedVariants.
+  // Begins with one position, which uses variant 0. The parameters are those of TriedVariants.
   Positions(std::size_t variants, int native, bool blocking);
 
   std::size_t cycle() const { return cycle_; }
@@ -76,27 +76,27 @@ class Positions {
   auto begin() const { return all_.begin(); }
   auto end() const { return all_.end(); }
 
-  // Makes one position per period, at which nothing has been tried. Each takes the variant of the
-  // previous position with the nearest period.
+  // Replaces all positions by one for each period. Nothing has been tried at the new ones. Each
+  // takes the variant of that old position whose period is nearest.
   void renew(const std::vector<std::int64_t>& period_ns);
   void leave_out(int variant);  // excludes the variant at all positions
-  // Returns the variant with which the one in use is to be compared: the library's or, if that is
-  // in use, the fastest other known one except `except`; -1 if there is none.
+  // Returns the variant with which the one in use should be compared: the MPI library's or, if that
+  // is in use, the fastest other one whose time is known, except `except`; -1 if there is none.
   int challenger_of(const Position& position, int except) const;
-  // Returns trials of these two variants only.
+  // Returns an object for trials of these two variants only.
   TriedVariants only(int variant, int challenger) const;
-  // Merges positions that differed only because they used different variants.
+  // Merges positions whose periods differ only because they have used different variants.
   void merge_alike();
 
   std::int64_t mean_period_ns() const;
-  // Returns whether the program has changed, given the position's present period: it differs from
+  // Returns whether the program has changed: the position's period is now_ns, which differs from
   // the known one by three tenths, and by a tenth of the mean period of all positions.
   bool has_moved(std::size_t position, std::int64_t now_ns) const;
   bool is_all_done() const;
   int slots_tried() const;
 
-  // Returns for each position the variant in use and how it compared with others; without trials,
-  // its period.
+  // Returns for each position the variant in use and how it compared with others; if nothing was
+  // tried, only its period.
   std::vector<Found> found() const;
 
  private:
@@ -105,7 +105,7 @@ class Positions {
   int native_;
   bool blocking_;
   std::vector<Position> all_;
-  std::size_t cycle_ = 1;  // number of positions, equal to all_.size()
+  std::size_t cycle_ = 1;  // number of positions, that is, all_.size()
 };
 
 }  // namespace weft

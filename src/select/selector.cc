@@ -1,5 +1,5 @@
-// Defines the static rules, by which engine and algorithm are chosen without a measurement. All
-// sizes are bytes of payload, equal on all ranks.
+// Defines the rules by which engine and algorithm are chosen without a measurement. All sizes are
+// bytes of data, equal on all ranks.
 #include "select/selector.h"
 
 #include <algorithm>
@@ -17,15 +17,17 @@ namespace {
 using namespace algorithm_names;
 
 constexpr std::int64_t kLong = 64 * 1024;
-constexpr std::int64_t kFlatInAll_bytes = 4 * 1024;  // bytes of all ranks together
-constexpr int kMostWithMailboxes = 32;               // most ranks whose pairs have mailboxes
+// Bytes of all ranks together, up to which flat algorithms are used.
+constexpr std::int64_t kFlatInAll_bytes = 4 * 1024;
+// Most ranks for which each pair has shared memory of its own.
+constexpr int kMostWithMailboxes = 32;
 
 bool is_long(const Shape& shape) {
   return agreed_bytes(shape).value_or(0) > kLong;
 }
 
-// Returns whether the data are long enough for an algorithm that takes `rounds` rounds, one per
-// rank or node. For short blocks of many ranks the rounds would cost more than the bytes.
+// Returns whether the data are long enough for an algorithm with this many rounds, one per rank or
+// node. For short blocks of many ranks the rounds would cost more than the bytes.
 bool is_worth_rounds(const Shape& shape, int rounds) {
   constexpr std::int64_t kWorthARound_bytes = 4 * 1024;
   return is_long(shape) && *agreed_bytes(shape) >= rounds * kWorthARound_bytes;
@@ -73,24 +75,24 @@ const AlgorithmName& reduce_scatter_name(const Shape& shape) {
   return is_worth_rounds(shape) ? kPairwise : kRecursiveHalving;
 }
 
-// Returns the scan algorithm for messages. The chain transfers and reduces the data only once per
-// rank, but takes p - 1 hops for p ranks.
+// Returns the name of the scan algorithm that uses messages. In the chain each rank transfers and
+// reduces the data only once, but the result takes p - 1 hops for p ranks.
 const AlgorithmName& scan_name(const Shape& shape) {
   constexpr int kFewRanks = 16;
   return is_long(shape) && shape.size <= kFewRanks ? kChain : kRecursiveDoubling;
 }
 
-// Returns the scan algorithm for the node's memory. In the flat one each rank reads the data of all
-// lower ranks, and none waits for another's sum.
+// Returns the name of the scan algorithm that uses the node's shared memory. In the flat one each
+// rank reads the data of all lower ranks, and none waits for another's sum.
 const AlgorithmName& node_scan_name(const Shape& shape) {
   constexpr std::int64_t kShort_bytes = 32 * 1024;
   return shape.size == 2 || shape.recv.bytes() <= kShort_bytes ? kNodeFlat : kNodeChain;
 }
 
-// Returns the reduction algorithm for the node's memory. Copy-in with reduction moves the data once
-// per rank, but takes as many steps as there are ranks; the flat algorithm takes one step, in which
-// each rank reads all data. For two ranks, which swap their memory, the flat one is faster up to
-// some length.
+// Returns the name of the reduction algorithm that uses the node's shared memory. If each rank adds
+// its operand in place, the data are moved once per rank, but there are as many steps as ranks. The
+// flat algorithm has one step, in which each rank reads all data. For two ranks, which swap their
+// memory, the flat one is faster up to some length.
 const AlgorithmName& node_reduction_name(const Shape& shape) {
   constexpr std::int64_t kShort_bytes = 32 * 1024;
   const std::int64_t bytes = shape.recv.bytes();
@@ -102,8 +104,8 @@ const AlgorithmName& node_reduction_name(const Shape& shape) {
   return tree && bytes <= 8 * 1024 ? kNodeTree : kNodeRing;
 }
 
-// Returns the algorithm in the node's memory that ignores NUMA domains; nullptr if messages are
-// needed.
+// Returns the name of the algorithm that uses the node's shared memory and ignores NUMA domains;
+// nullptr if messages are needed.
 const AlgorithmName* one_level_name(const Shape& shape) {
   if (!shape.on_one_node || (reduces(shape.kind) && !shape.recv.plain)) return nullptr;
   switch (shape.kind) {
@@ -117,7 +119,7 @@ const AlgorithmName* one_level_name(const Shape& shape) {
     case Kind::gatherv:
     case Kind::scatterv:
       return &kNodeFlat;
-    // With more ranks each pair has too little memory.
+    // With more ranks, there would be too little shared memory for each pair.
     case Kind::alltoallv:
     case Kind::alltoallw:
       return shape.size <= kMostWithMailboxes ? &kNodeFlat : nullptr;
@@ -134,11 +136,11 @@ const AlgorithmName* one_level_name(const Shape& shape) {
   }
 }
 
-// Returns the form of algorithm `name` that works first within NUMA domains, then between them;
-// nullptr if the plain form is better. The two-level form sends least over domain borders, in one
-// or two more steps. That pays for long data, and for short data of many ranks, which would
-// otherwise read as many remote cache lines. Domains with hardly more than one rank each stay with
-// the plain form.
+// Returns the form of the algorithm `name` that works first within NUMA domains and then between
+// them; nullptr if the plain form is better. The two-level form sends least over domain borders, in
+// one or two more steps. That pays for long data, and for short data of many ranks, which would
+// otherwise read as many remote cache lines. It does not pay for domains with hardly more than one
+// rank each.
 const AlgorithmName* two_level_name(const Shape& shape, const AlgorithmName& name) {
   constexpr int kFewRanks = 16;
   constexpr std::int64_t kLongBlock_bytes = 4 * 1024;
@@ -164,7 +166,8 @@ const AlgorithmName* two_level_name(const Shape& shape, const AlgorithmName& nam
   }
 }
 
-// Returns the algorithm in the node's memory; nullptr if messages are needed.
+// Returns the name of the algorithm that uses the node's shared memory; nullptr if messages are
+// needed.
 const AlgorithmName* node_name(const Shape& shape) {
   const AlgorithmName* name = one_level_name(shape);
   if (!name || !shape.domains) return name;
@@ -173,9 +176,9 @@ const AlgorithmName* node_name(const Shape& shape) {
   return applies_here ? two_levels : name;
 }
 
-// Returns whether reducing along the chain of nodes pays. The chain sends fewer bytes between
-// nodes, but one node works after the other, so vectors must be long enough to keep all of them
-// busy.
+// Returns whether a reduction along the chain of nodes pays. It sends fewer bytes between nodes
+// than others in rank order, but one node works after the other, so vectors must be long enough to
+// keep all of them busy.
 bool saves_bytes_in_order(const Shape& shape) {
   constexpr std::int64_t kLongPerNode_bytes = 128 * 1024;
   const Algorithm* algorithm = kHierarchicalInOrder.of(shape.kind);
@@ -183,8 +186,9 @@ bool saves_bytes_in_order(const Shape& shape) {
          shape.recv.bytes() >= shape.nodes->count() * kLongPerNode_bytes;
 }
 
-// Returns the algorithm that combines x0 op (x1 op (… op xp-1)), by messages or in memory; in scans
-// ((x0 op x1) op x2) op ….
+// Returns the name of the algorithm for reproducible results, which combines x0 op (x1 op (… op
+// xp-1)) or, in scans, ((x0 op x1) op x2) op …. It uses shared memory if possible, otherwise
+// messages.
 const AlgorithmName& in_order_name(const Shape& shape) {
   const bool in_memory = node_name(shape) != nullptr;
   switch (shape.kind) {
@@ -197,7 +201,7 @@ const AlgorithmName& in_order_name(const Shape& shape) {
     case Kind::reduce_scatter:
     case Kind::reduce_scatter_block:
       return in_memory ? kNodeFlat : kLinear;
-    default:  // scan and exscan
+    default:  // scan and exscan, the only other reductions
       return in_memory ? kNodeChain : kChain;
   }
 }
@@ -208,7 +212,7 @@ const AlgorithmName& in_order_name(const Shape& shape) {
 // for short blocks of many nodes these are more messages than by doubling or halving. In an
 // alltoall the bytes are equal, and blocks are copied once more. Short allgathervs and
 // reduce_scatters took longer hierarchically on nodes whose ranks share cores, since each exchange
-// in memory needs another process to run.
+// in shared memory needs another process to run.
 bool saves_messages(const Shape& shape) {
   constexpr std::int64_t kLongBlock_bytes = 2 * 1024;
   const int nodes = shape.nodes->count();
@@ -227,8 +231,8 @@ bool saves_messages(const Shape& shape) {
   }
 }
 
-// Returns the hierarchical algorithm if some of several nodes have several ranks; nullptr
-// otherwise.
+// Returns the name of the hierarchical algorithm if there are several nodes and some of them have
+// several ranks; otherwise nullptr.
 const AlgorithmName* hierarchical_name(const Shape& shape) {
   if (!shape.nodes) return nullptr;
   const Algorithm* algorithm = kHierarchical.of(shape.kind);
@@ -271,14 +275,14 @@ const AlgorithmName& default_name(const Shape& shape) {
 
 bool names_one_twice(std::vector<int> peers) {
   std::sort(peers.begin(), peers.end());
-  // Drops entries without a peer.
+  // Entries without a peer are -1 and come first, so they are dropped.
   peers.erase(peers.begin(), std::lower_bound(peers.begin(), peers.end(), 0));
   return std::adjacent_find(peers.begin(), peers.end()) != peers.end();
 }
 
-// Returns whether Weft's rounds, progressed by callers, are faster than the library's own
-// collective for data that are too short to wake a thread. replayed: the call is a start of a
-// persistent request.
+// Returns whether Weft's schedule, progressed by application threads, is faster than the MPI
+// library's own collective. It is asked for data that are too short to wake a thread. replayed:
+// whether the call starts a persistent request.
 bool callers_are_cheaper(Library library, const Shape& shape, std::int64_t bytes, bool replayed) {
   constexpr std::int64_t kShort = 2 * 1024, kMiddling = 8 * 1024;
   if (replayed && shape.on_one_node) return true;
@@ -294,9 +298,10 @@ bool callers_are_cheaper(Library library, const Shape& shape, std::int64_t bytes
   }
 }
 
-// Returns whether a collective that only leaders of nodes take part in is to be the library's own.
-// If no ranks share memory, each rank leads its node, so this is the whole collective, which the
-// library may be able to offload on the application's communicator.
+// Returns whether the user has asked for the MPI library's collective between the leaders of nodes,
+// and each rank is alone on its node. The collective between leaders is then the whole collective.
+// It is left to the library on the application's communicator, where the library may be able to
+// offload it.
 bool is_the_librarys(const Config& config, const Shape& shape, const std::string* hinted) {
   const std::string& asked = config.algorithm[static_cast<std::size_t>(shape.kind)];
   const std::string& name = hinted && !hinted->empty() ? *hinted : asked;
@@ -307,18 +312,19 @@ bool runs_schedules(Engine engine) {
   return engine == Engine::function || has_progress_thread(engine);
 }
 
-// Returns the algorithm of this name; nullptr if there is none or it does not apply to this call.
+// Returns the algorithm with this name; nullptr if there is none or it does not apply to this call.
 const Algorithm* named(const std::string* name, const Shape& shape) {
   if (!name || name->empty()) return nullptr;
   const Algorithm* algorithm = find_algorithm(shape.kind, *name);
-  // Algorithms that use other ranks' buffers in place are not chosen by name, since they are tried
+  // Algorithms that use other ranks' buffers in place cannot be chosen by name. They are tried
   // first anyway.
   if (!algorithm || is_direct(*algorithm)) return nullptr;
   return applies(*algorithm, shape) ? algorithm : nullptr;
 }
 
-// Returns whether the worker of tcc carries out Weft's rounds in place of a whole collective, which
-// takes a name. Those of leaders take turns, which a worker has no part in.
+// Returns whether the worker of engine tcc runs Weft's schedule, as it does if the user has named
+// an algorithm, instead of the MPI library's blocking collective. It cannot run schedules with
+// collectives between leaders, since these wait for other operations.
 bool runs_in_worker(const Config& config, Engine asked, const Shape& shape,
                     const std::string* hinted) {
   if (asked != Engine::tcc || !why_settled(config, shape, hinted)) return false;
@@ -375,10 +381,10 @@ bool needs_no_library(Kind kind, bool has_kernel) {
 bool wins_as_request(Library library, const Shape& shape, bool ranks_share_cores) {
   constexpr std::int64_t kShort = 8 * 1024;  // bytes of all ranks together
   if (is_neighborhood(shape.kind)) return false;
-  const auto bytes = agreed_bytes(shape);  // nothing if the call may be short or long
+  const auto bytes = agreed_bytes(shape);  // nothing if the ranks do not know the call's size
   if (library == Library::mpich) return true;
-  // If ranks share cores, a rank that only sends a message can continue at once, while each turn in
-  // memory needs another process.
+  // If ranks share cores, an exchange in shared memory needs another process to run on the core,
+  // whereas a rank that only sends a message can continue at once.
   if (bytes.value_or(0) <= kShort && ranks_share_cores && !waits_for_all(shape.kind)) return false;
   if (library == Library::openmpi) return true;
   const bool is_short = bytes && *bytes <= kShort;
@@ -391,7 +397,7 @@ Engine static_rule(Library library, const Shape& shape, bool replayed) {
   if (*bytes < kWorthAThread_bytes)
     return callers_are_cheaper(library, shape, *bytes, replayed) ? Engine::function
                                                                  : Engine::native;
-  // A two-rank alltoall needs no further progress once it is posted, except in Open MPI.
+  // An alltoall between two ranks needs no further progress once it is posted, except in Open MPI.
   const bool one_exchange = shape.kind == Kind::alltoall && shape.size == 2;
   if (library != Library::openmpi && one_exchange) return Engine::native;
   return Engine::thread;
@@ -401,9 +407,9 @@ const Algorithm& default_algorithm(const Shape& shape) {
   return *default_name(shape).of(shape.kind);
 }
 
-// Returns the tuning without measurements. On AMD processors a core reads another core's data
-// faster once they have left that core's private cache for the shared one, and reads long runs
-// faster than short ones (docs/decisions.md); so chunks are longer there.
+// Returns the tuning for a call that was not measured. On AMD processors a core reads another
+// core's data faster once they have left that core's private cache for the shared one, and reads
+// long runs faster than short ones (docs/decisions.md); so chunks are longer there.
 Tuning default_tuning(const Shape& shape, Processor processor) {
   Tuning tuning;
   const bool is_cut = agreed_bytes(shape).value_or(INT64_MAX) > tuning.chunk_bytes;

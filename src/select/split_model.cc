@@ -16,13 +16,13 @@ int divide_up(int number, int by) {
   return (number + by - 1) / by;
 }
 
-// Returns the number of subtrees left after `levels` levels are done.
+// Returns the number of subtrees that are left after `levels` levels of the tree are done.
 int roots_after(int ranks, int levels, int arity) {
   for (int level = 0; level < levels; ++level) ranks = divide_up(ranks, arity);
   return ranks;
 }
 
-// Returns the time of one message of a level, counted from 1.
+// Returns the time of one message of a level. Levels are counted from 1 at the leaves.
 double message_time(const SplitModel& model, int level) {
   const auto last = model.level_cost.size() - 1;
   double time = model.level_cost[std::min(static_cast<std::size_t>(level - 1), last)];
@@ -30,7 +30,7 @@ double message_time(const SplitModel& model, int level) {
   return time;
 }
 
-// Returns the number of messages that the busiest rank of a level receives, one after the other.
+// Returns the number of messages that the busiest rank receives at a level, one after the other.
 int messages_in_a_row(int ranks, int level, int arity) {
   return std::min(arity, roots_after(ranks, level - 1, arity)) - 1;
 }
@@ -52,9 +52,9 @@ double levels_in_turn(const SplitModel& model, int ranks, int first, int last, i
   return time;
 }
 
-// Simulates the levels of the tree above the split as a list of messages that `cores` cores take as
-// soon as possible. Among those that can start, a message of the lowest level goes first, because a
-// thread that polls its ranks in turn finds it first.
+// Simulates the upper levels of a tree as a list of messages that `cores` cores take as soon as
+// possible. Among those that can start, a message of the lowest level goes first, because a thread
+// that polls its ranks in turn finds it first.
 class Dataflow {
  public:
   Dataflow(const SplitModel& model, int ranks, int first, int last)
@@ -85,8 +85,8 @@ class Dataflow {
 
  private:
   struct Message {
-    // Level of the message, and its number (from 1) among those that the root receives at this
-    // level.
+    // level: the level of the message. sender: its number (from 1) among the messages that the root
+    // of a subtree receives at this level.
     int level, sender;
   };
 
@@ -96,8 +96,8 @@ class Dataflow {
     return stride;
   }
 
-  // Returns whether `leaf` receives messages at this level: each leaf is the root of a subtree up
-  // to the level at which it sends to its parent.
+  // Returns whether `leaf` receives messages at this level. Each leaf of the upper tree is also the
+  // root of a subtree, up to the level at which it sends to its parent.
   bool takes_at(int leaf, int level) const {
     return level <= last_ && leaf % (stride(level) * model_.arity) == 0;
   }
@@ -109,8 +109,8 @@ class Dataflow {
     return !takes_at(leaf, next_[static_cast<std::size_t>(leaf)].level);
   }
 
-  // Advances to the next message that the root receives. The tree need not be complete, so some
-  // messages do not exist.
+  // Advances to the next message that `root` receives. If the tree is not complete, some messages
+  // do not exist and are skipped.
   void settle(int root) {
     Message& next = next_[static_cast<std::size_t>(root)];
     while (!is_done(root) && (next.sender >= model_.arity || sender_of(root) >= leaves_))
@@ -127,7 +127,8 @@ class Dataflow {
     settle(root);
     offer(root);
     if (!is_done(root)) return;
-    // The root can now send; a receiver that waits for it takes the message.
+    // The root has received all its messages, so it can now send. If its receiver waits for this
+    // message, the message can start.
     const int level = next_[static_cast<std::size_t>(root)].level;
     if (level > last_) return;
     const int receiver = root - root % (stride(level) * model_.arity);
@@ -137,9 +138,10 @@ class Dataflow {
   const SplitModel& model_;
   const int first_, last_;
   int leaves_ = 0;
-  std::vector<Message> next_;               // next message that each leaf receives
-  std::set<std::tuple<int, int>> ready_;    // messages that can start, by level and receiving root
-  using Running = std::tuple<double, int>;  // a message under way: end time and receiving root
+  std::vector<Message> next_;             // next message that each leaf receives, indexed by leaf
+  std::set<std::tuple<int, int>> ready_;  // messages that can start: (level, receiver)
+  // A message in transit: (time at which it ends, receiver).
+  using Running = std::tuple<double, int>;
   std::priority_queue<Running, std::vector<Running>, std::greater<>> running_;
 };
 

@@ -1,5 +1,5 @@
-// Decides about split trees (split_rule.h): derives the model's parameters for a communicator, and
-// a bound on the time of the caller's levels.
+// Implements split_rule.h: derives the parameters of the split tree's model for a communicator, and
+// a limit on the time for which the starting call helps.
 #include "select/split_rule.h"
 
 #include <algorithm>

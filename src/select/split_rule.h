@@ -1,5 +1,6 @@
-// Decides how many levels of a tree the caller carries out (coll/split_tree.h), and for how long
-// the starting call helps. It uses the model of the split tree unless the user says otherwise.
+// Decides how many levels of a tree application threads carry out (coll/split_tree.h), and for how
+// long the call that starts the collective helps with them. It uses the model of the split tree
+// unless the user has set the number.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +9,22 @@
 
 namespace weft {
 
-// The ranks of this node, and its cores that run only progress threads; 0 free cores means that the
-// threads share their ranks' cores.
+// NodeCores: the number of ranks of this node, and of its cores that run only progress threads.
+// With 0 such cores, the threads share their ranks' cores.
 struct NodeCores {
   int ranks = 1;
   int free = 0;
 };
 
-// Returns the number of levels for the caller with which the program takes the least time by the
-// model (select/split_model.h), for a tree of this arity over all ranks of the shape. The model
-// assumes that the other nodes are like this one, and that the program computes for as long as the
-// blocking collective takes.
+// Returns the number of tree levels on the application's cores with which the program takes the
+// least time by the model (select/split_model.h), for a tree of this arity over all ranks of the
+// shape. The model assumes that the other nodes are like this one, and that the program computes
+// for as long as the blocking collective takes.
 int best_split(const NodeCores& cores, const Shape& shape, int arity = 2);
 
-// Returns the longest time for which the starting call carries out the caller's levels: the time of
-// their messages on a slow network. The thread carries out the messages of ranks that start later.
+// Returns how many nanoseconds the call that starts the collective may help with the tree levels on
+// the application's cores: the time of their messages on a slow network. The thread carries out the
+// messages of ranks that start later.
 std::int64_t most_time_at_start_ns(const Schedule& schedule);
 
 }  // namespace weft

@@ -1,4 +1,5 @@
-// Decides which call class of a communicator may try variants, and when it loses that right.
+// Implements TrialTurn: decides which call class of a communicator may try variants, and when it
+// loses that right.
 #include "select/trial_turn.h"
 
 #include "select/learner.h"
@@ -7,7 +8,8 @@ namespace weft {
 namespace {
 
 constexpr int kMostCallsOfOthers = 64;
-constexpr int kShortForOne = 64;  // number of very short calls that count as much as one other call
+// Number of very short calls that count as much as one longer call.
+constexpr int kShortForOne = 64;
 
 }  // namespace
 

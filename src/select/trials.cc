@@ -1,5 +1,5 @@
-// Measures the candidates for a persistent collective round by round, except those that are far
-// behind.
+// Implements Trials: measures the candidates for a persistent collective round by round, and drops
+// those that are far behind.
 #include "select/trials.h"
 
 #include <algorithm>
@@ -9,24 +9,25 @@ namespace {
 
 constexpr int kMostRounds = 12;
 constexpr int kMostRepetitions = 32;
-// The desired duration of a trial in ns: long compared with reading the clock and with the
+// The desired duration of one measurement: long compared with reading the clock and with the
 // agreement of the ranks.
 constexpr std::int64_t kTrial_ns = 20'000;
-// Number of buffers in the node's memory that short calls use in turn (shm/node_buffers.h), and
-// that of long calls.
+// Number of node buffers (parts of shared memory, shm/node_buffers.h) that short calls use in turn,
+// and that long calls use.
 constexpr std::int64_t kNodeBuffers = 4, kNodeBuffersOfLong = 2;
-// Time in ns of a call above which the next call finds hardly any data in caches.
+// If a call takes longer than this, the next one finds hardly any of its data in caches.
 constexpr std::int64_t kLongest_ns = 200'000;
-// The number of measurements after which a candidate may be judged for good.
+// The number of measurements after which the judgement of a candidate is certain.
 constexpr std::size_t kEnough = 4;
 
-// Returns whether `ns` is less by at least a tenth.
+// Returns whether `ns` is less than other_ns by at least a tenth.
 bool is_clearly_less(std::int64_t ns, std::int64_t other_ns) {
   return ns * 10 <= other_ns * 9;
 }
 
-// Returns the number of untimed calls before a trial, which bring the memory of each node buffer
-// into the state that it has in consecutive calls.
+// Returns the number of calls before a measurement that are not timed. They bring each node buffer,
+// and the caches, into the state that they have in consecutive calls. each_ns: the expected time of
+// a call.
 int warm_ups_of(std::int64_t each_ns) {
   if (each_ns > kLongest_ns) return 0;
   const std::int64_t fitting = kTrial_ns / std::max<std::int64_t>(each_ns, 1);
@@ -75,8 +76,8 @@ void Trials::add(const Trial& trial, std::int64_t each_ns) {
                         each_ns);
 }
 
-// Returns whether the candidate is dropped because it is twice as slow as the best. The static
-// rule's candidate is kept.
+// Returns whether the candidate is dropped, because it does not apply or is more than twice as slow
+// as another one. The static rule's candidate is never dropped for being slow.
 bool Trials::is_out(const Record& record) const {
   if (record.is_left_out) return true;
   if (!record.is_measured() || &record == records_.data()) return false;
@@ -85,7 +86,8 @@ bool Trials::is_out(const Record& record) const {
   });
 }
 
-// Estimates the time of a candidate that has not run yet by the slowest first run so far.
+// Returns the expected time of one call of the candidate. If it has not run yet, this is the
+// slowest first run of any candidate.
 std::int64_t Trials::expected_ns(const Record& record) const {
   if (record.is_measured()) return record.least_ns();
   if (record.cold_ns > 0) return record.cold_ns;
@@ -107,7 +109,7 @@ bool Trials::beats_the_rule(const Record& record) const {
 }
 
 // Returns whether the candidate's least time is clearly below the median of the static rule's
-// candidate, which is far above that one's least time on a busy machine.
+// candidate. On a busy machine that median is far above the least time of the rule's candidate.
 bool Trials::could_beat_the_rule(const Record& record) const {
   if (record.is_left_out) return false;
   return !record.is_measured() || is_clearly_less(record.least_ns(), records_.front().median_ns());

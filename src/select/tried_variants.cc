@@ -1,4 +1,4 @@
-// Finds the best variant, and those that are not worth another round.
+// Implements TriedVariants: finds the best variant, and those that are not worth another round.
 #include "select/tried_variants.h"
 
 #include <algorithm>
@@ -8,12 +8,14 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kMostKept = 3;  // most variants that are kept after the second stage
+// Most variants that are kept after the second stage of trials.
+constexpr std::size_t kMostKept = 3;
 
-// Returns by how many per cent the library's own variant may be slower than the best one and still
-// be used. The surer the best one's win, the less. apart: in all rounds the best one's slowest time
-// was below the library's fastest. A call class may be only one of many in an iteration, so its
-// gain may be a small part of a period.
+// Returns by how many per cent the MPI library's variant may be slower than the best one and still
+// be used. The more certain it is that the best one wins, the fewer these are. won: rounds in which
+// the best one was faster. apart: whether its slowest time was below the library's fastest. The
+// limit is small because the calls may be only some of many in an iteration, so that a gain may be
+// a small part of a period.
 int librarys_percent(int won, int rounds, bool apart) {
   if (rounds >= 3 && apart) return 1;
   if (rounds >= 6 && won * 8 >= rounds * 7) return 2;
@@ -30,7 +32,7 @@ std::int64_t median_of(std::vector<std::int64_t> values) {
   return *middle;
 }
 
-// Computes the chance by adding the probabilities of winning `won`, won + 1, … rounds.
+// Adds the probabilities of winning `won`, won + 1, …, `rounds` rounds by chance.
 double chance_of(int won, int rounds) {
   double of_exactly = std::ldexp(1.0, -rounds), chance = 0;
   for (int k = 0; k <= rounds; ++k) {
@@ -50,10 +52,10 @@ int TriedVariants::left() const {
                                         [](const Variant& variant) { return !variant.out; }));
 }
 
-// Judges by the least time of each variant. In the first stage, variants that take half as long
-// again are dropped; the library's and the rule's only if they take more than twice as long, and
-// never for blocking calls, whose single times are least reliable. In the second stage only a few
-// are kept.
+// Drops variants by their least times. In the first stage, those that take half as long again as
+// the fastest are dropped; the MPI library's and the static rule's only if they take more than
+// twice as long, and never for blocking calls, whose single times are least reliable. After the
+// second stage only a few are kept.
 void TriedVariants::drop_the_slow(int stage) {
   std::vector<std::int64_t> sorted;
   for (std::size_t variant = 0; variant < variants_.size(); ++variant)

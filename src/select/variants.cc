@@ -1,4 +1,4 @@
-// Lists the engines and algorithms that are worth trying.
+// Lists the variants (engine and algorithm) that are worth trying.
 #include "select/variants.h"
 
 #include <algorithm>
@@ -27,19 +27,19 @@ void add(std::vector<Choice>& variants, const Choice& variant) {
     variants.push_back(variant);
 }
 
-// Size from which several algorithms are tried, since the better one depends on the network;
-// shorter data take the algorithm with the fewest messages. Algorithms with as many rounds as ranks
-// are left out for many ranks.
+// The bytes of a call from which several algorithms are tried, since the better one depends on the
+// network. Shorter data take the algorithm with the fewest messages. Algorithms with as many rounds
+// as ranks are left out if there are many ranks.
 constexpr std::int64_t kWorthOthers_bytes = 32 * 1024;
 constexpr int kManyRanks = 32;
 constexpr int kMostOthers = 2;
 
-// Returns whether the algorithm is tried for this call. in_memory: only algorithms without messages
-// are.
+// Returns whether the algorithm is tried for this call. in_memory: whether only algorithms without
+// messages are.
 bool is_worth_trying(const Algorithm& algorithm, const Shape& shape, bool in_memory) {
   const bool long_chain = kLinear.names(algorithm) || kChain.names(algorithm);
-  // This algorithm is not worth trying: an allreduce up and down a binomial tree has twice the
-  // rounds of recursive doubling.
+  // An allreduce up and down a binomial tree is not worth trying, since it has twice the rounds of
+  // recursive doubling.
   const bool up_and_down = &algorithm == kBinomial.of(Kind::allreduce);
   return algorithm.kind == shape.kind && !is_direct(algorithm) && !is_in_order(algorithm) &&
          !up_and_down && (!in_memory || needs_node(algorithm.needs)) &&
@@ -51,7 +51,7 @@ bool is_long(const Shape& shape) {
   return agreed_bytes(shape).value_or(0) >= kWorthOthers_bytes;
 }
 
-// Adds algorithms other than `known` if the data are long.
+// Adds the variants with other algorithms than `known`, if the data are long enough.
 void add_others(std::vector<Choice>& variants, Engine engine, const Shape& shape,
                 const Algorithm* known, bool in_memory = false) {
   if (!is_long(shape)) return;
@@ -64,8 +64,8 @@ void add_others(std::vector<Choice>& variants, Engine engine, const Shape& shape
   }
 }
 
-// Adds the variant with another chunk size if ranks share memory and the data are longer than the
-// default chunk: the first other size that makes a difference.
+// Adds the variant with another chunk size, if ranks share memory and the data are longer than the
+// default chunk. That is the first other size that makes a difference.
 void add_chunks(std::vector<Choice>& variants, Engine engine, const Shape& shape,
                 const Algorithm* algorithm, Processor processor) {
   if (!algorithm || !needs_memory(algorithm->needs) || is_direct(*algorithm)) return;
@@ -79,7 +79,7 @@ void add_chunks(std::vector<Choice>& variants, Engine engine, const Shape& shape
   }
 }
 
-// Returns whether a non-blocking call may be replaced by the library's blocking one on another
+// Returns whether a non-blocking call may be replaced by the MPI library's blocking one on another
 // thread. Open MPI's allgathers hang if the ranks' datatypes differ (docs/correctness.md). Under
 // Intel MPI two blocking collectives can hang in shared memory (runtime/job/whole_collectives.h),
 // and with some datatypes they write beyond their buffers.
@@ -89,8 +89,9 @@ bool may_be_blocking(Library library, Kind kind) {
   return library == Library::mpich || (library == Library::openmpi && !is_allgather);
 }
 
-// Returns the algorithm of which split trees are tried: that of the thread's variant if it is a
-// tree, otherwise a tree for short data; nullptr if no tree can be split.
+// Returns the tree algorithm whose levels may be split between application thread and progress
+// thread: the algorithm in `by_thread` if it is a tree, otherwise a tree for short data; nullptr if
+// there is none.
 const Algorithm* tree_for(const Choice& by_thread, const Shape& shape) {
   const Algorithm* const own = by_thread.algorithm;
   if (own && (kBinomial.names(*own) || kKnomial.names(*own))) return own;
@@ -98,9 +99,10 @@ const Algorithm* tree_for(const Choice& by_thread, const Shape& shape) {
   return other && applies(*other, shape) ? other : nullptr;
 }
 
-// Adds the tree with S, S - 1 and S + 1 levels for the caller, where S is the model's choice. This
-// includes an allreduce up and down a tree, which add_others() leaves out: only trees can be split,
-// and a rank that the tree releases late shows in the time from one call to the next.
+// Adds the tree algorithm with S, S - 1 and S + 1 levels on the application's thread, where S is
+// the model's choice. This includes an allreduce up and down a tree, which add_others() leaves out:
+// only trees can be split. Although the tree releases some ranks late, this shows in the time from
+// one call to the next, which is compared.
 void add_splits(std::vector<Choice>& variants, const Choice& by_thread, const Shape& shape,
                 const NodeCores& cores) {
   const Algorithm* const tree = cores.free > 0 ? tree_for(by_thread, shape) : nullptr;
@@ -143,8 +145,8 @@ std::vector<Choice> variants_for(const Config& config, Library library, const Sh
   const Algorithm* const one_leader = one_leader_of(by_thread, shape);
   if (resources.agents_lead && one_leader) add(variants, {Engine::agent, one_leader});
   add_splits(variants, by_thread, shape, resources.cores);
-  // A worker is tried only for long data: passing a call to it takes longer than transferring short
-  // data.
+  // A worker thread is tried only for long data: passing a call to it takes longer than
+  // transferring short data.
   if (is_long(shape) && may_be_blocking(library, shape.kind)) add(variants, {Engine::tcc, nullptr});
   return variants;
 }

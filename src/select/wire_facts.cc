@@ -1,5 +1,5 @@
-// Lists the facts on which all ranks must agree. The table of options says what each option adds to
-// them.
+// Lists the options on which all ranks of a job must agree. The table of options says what each
+// option adds to the list.
 #include "select/wire_facts.h"
 
 #include <utility>
@@ -14,8 +14,8 @@ Fact fact(std::string name, const std::string& value) {
   return {std::move(name), value, value};
 }
 
-// Returns the fact that stands for the table of algorithms. Ranks name algorithms to each other by
-// their indices in that table, so the tables must agree.
+// Returns the fact that stands for the table of algorithms. Ranks refer to algorithms by their
+// index in that table, so all must have the same table.
 Fact table_fact() {
   Facts lines;
   for (const Algorithm& algorithm : algorithms())

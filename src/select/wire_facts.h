@@ -1,5 +1,5 @@
-// Lists the facts about a build and its options that determine the messages between ranks. All
-// ranks must agree on them.
+// Lists the facts about Weft and its options that determine the messages between ranks. All ranks
+// of a job must agree on them.
 #pragma once
 
 #include "base/config.h"
