@@ -1,5 +1,5 @@
-// Carries out a rank's steps in virtual time. A step that takes time is refused until the thread
-// that advances the operation has spent that time.
+// Implements Endpoint: carries out a rank's steps in virtual time. A step that takes time is
+// refused until the thread that advances the operation has spent that time.
 #include "sim/endpoint.h"
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 namespace weft::sim {
 namespace {
 
-// Bytes below which a local step gets no event of its own; its time is added to what the core owes.
+// Bytes below which a reduction or copy gets no event of its own. Its time is added to what the
+// core must still spend.
 constexpr double kShort_bytes = 4096;
 
 bool is_message(const Step& step) {
@@ -56,8 +57,8 @@ Result<bool> Endpoint::start(const Step& step) {
   return true;
 }
 
-// Carries out a local step; returns false as long as its time has not been spent. A reduction and
-// the copy of its result are done together.
+// Carries out a reduction or copy. Returns false as long as its time has not been spent. A
+// reduction and the copy of its result are carried out together.
 bool Endpoint::local(const Step& step) {
   if (step.fused == Fused::with_before) return true;
   const bool reduces = step.kind == StepKind::reduce;

@@ -1,5 +1,5 @@
-// Endpoint: carries out one rank's steps in the simulator. It implements Transport for the same
-// Execution that also runs rounds over MPI. If a step takes time, it reports the work to be done.
+// Endpoint: carries out one rank's steps in the simulator. It is a Transport for the same Execution
+// that runs rounds over MPI. If a step takes time, it reports the work to be done.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace weft::sim {
 
-// Levels: executes a tree level by level: messages of a level start only after all messages of the
+// Levels: lets a tree run level by level: messages of a level start only after all messages of the
 // previous level were received.
 class Levels {
  public:
@@ -27,7 +27,8 @@ class Levels {
 
   const bool up_;
   Told& told_;
-  std::vector<std::int64_t> left_;  // messages left, indexed by level
+  // Number of messages that were not received yet, indexed by level.
+  std::vector<std::int64_t> left_;
   int open_;
   std::vector<int> waiting_;
 };
@@ -45,23 +46,24 @@ class Endpoint final : public Transport {
     look_at_us_ = kNever;
     is_at_limit_ = false;
   }
-  // Makes the endpoint stop before `step`, since the following steps belong to another thread.
+  // Makes the endpoint stop before `step`, since another thread carries out the steps from there
+  // on.
   void end_stage_at(std::uint32_t step) { limit_ = step; }
   void no_more_stages() { limit_ = kNoLimit; }
 
   Result<bool> start(const Step& step) override;
   Result<bool> test() override;
 
-  // job_bytes() returns how many bytes must be copied before the operation can be advanced further;
-  // 0 for none. job_done() reports that they were copied.
+  // job_bytes() returns how many bytes the thread must copy before the operation can be advanced
+  // further; 0 if there are none. job_done() reports that they were copied.
   double job_bytes() const { return job_ == Job::none ? 0 : job_bytes_; }
   void job_done(double now_us);
   double look_at_us() const { return look_at_us_; }
-  // Returns whether the endpoint has stopped before a step of another thread, and has no message in
-  // progress.
+  // Returns whether the endpoint has stopped before the steps of another thread, and all its
+  // messages are complete.
   bool stage_is_over() const { return is_at_limit_ && posted_.empty(); }
-  // take_debt_us() returns the time in microseconds that this rank's core must spend on what was
-  // done since at(), and resets it; the caller must account for it.
+  // take_debt_us() returns how many microseconds this rank's core must spend on what was done since
+  // at(), and resets the number. The caller must make the thread spend them.
   double take_debt_us() { return std::exchange(debt_us_, 0); }
   double debt_us() const { return debt_us_; }
   void owe(double us) { debt_us_ += us; }

@@ -17,8 +17,9 @@ struct Event {
   double at_us = 0;
   std::uint64_t order = 0;
   Kind kind = Kind::core;
-  std::int32_t index = 0;  // index of the target: a core, NUMA node or thread
-  // The event is ignored if its target has been planned anew since this version.
+  std::int32_t index = 0;  // index of what the event is about: a core, a NUMA node or a thread
+  // The event is ignored if its core, NUMA node or thread has a newer version, since a later event
+  // was planned for it.
   std::uint32_t version = 0;
 };
 

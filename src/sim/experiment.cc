@@ -1,5 +1,5 @@
-// Runs an experiment: produces the demands of the application's and Weft's threads for the
-// scheduler.
+// Implements the experiment: tells the scheduler what the threads of the application and of Weft do
+// next.
 #include "sim/experiment.h"
 
 #include <algorithm>
@@ -21,11 +21,12 @@
 namespace weft::sim {
 namespace {
 
-// Number of steps over all ranks above which schedules are built in batches.
+// If all ranks' schedules together have more steps than this, they are built in batches.
 constexpr double kMostSteps = 4e6;
 constexpr std::int32_t kIterationsAtATime = 16;
 
-// The way in which callers wait: they poll and yield the core, as in MPICH's blocking collectives.
+// What callers do while they wait: they poll and yield the core, as in MPICH's blocking
+// collectives.
 constexpr Rest kPoll{.kind = Rest::Kind::yield};
 
 enum class Phase : std::uint8_t { call, start, submit, compute, wait, over };
@@ -38,12 +39,13 @@ struct Rank {
   NodeBufferUse turn;
   Endpoint endpoint;
   std::optional<Execution> execution;
-  int application = -1, thread = -1;  // numbers of its two threads in the scheduler
-  int busy = -1;     // thread that does the copy for which the endpoint waits; -1: none
-  int watches = -1;  // rank for whose signal this one waits; -1: none
-  Waiting waiting;   // the progress thread's waiting policy
+  // scheduler's numbers of the rank's application thread and progress thread; -1 if there is none.
+  int application = -1, thread = -1;
+  int busy = -1;     // thread that makes the copy for which the endpoint waits; -1 if there is none
+  int watches = -1;  // rank for whose signal this one waits; -1 if there is none
+  Waiting waiting;   // what the progress thread does while no operation progresses
   Phase phase = Phase::call;
-  int looks = 0;  // number of polls made during the computation
+  int looks = 0;  // number of polls by the caller during the computation so far
   bool is_over = false, is_submitted = false, is_helped = false, stage_is_over = false;
 };
 
@@ -58,7 +60,9 @@ class Experiment final : public Threads, public Told {
   void tell(int rank, double at_us) override;
 
  private:
-  // The reason why an operation could not be advanced further.
+  // The reason why an operation could not be advanced further: a copy must be made, it waits for
+  // other ranks, another thread has the next steps, it is complete, or another thread is working on
+  // it.
   enum class Came : std::uint8_t { to_a_job, to_a_wait, to_the_limit, to_the_end, to_nothing };
 
   Result<bool> build(const Shape& shape);
@@ -98,10 +102,12 @@ class Experiment final : public Threads, public Told {
   std::map<int, SimNode> nodes_;
   std::deque<Rank> ranks_;
   std::vector<int> rank_of_thread_;
-  // For each agent, the ranks whose collectives its thread progresses.
+  // The ranks whose collectives the thread of a rank progresses, indexed by that rank (executor
+  // agent).
   std::vector<std::vector<int>> served_;
-  std::vector<std::vector<int>> watchers_;  // ranks that wait for the signal of each rank
-  std::vector<Trace::Track*> tracks_;       // track of each thread; empty without a trace
+  // Ranks that wait for a rank's signal, indexed by that rank.
+  std::vector<std::vector<int>> watchers_;
+  std::vector<Trace::Track*> tracks_;  // trace of each thread; empty if nothing is traced
   std::mt19937_64 random_;
   std::optional<Error> error_;
   int unfinished_;
@@ -155,7 +161,7 @@ std::int64_t ns_of(double us) {
 }
 
 // Returns whether the schedules must be built in batches because they are long. Rank 0 has as many
-// steps as any other.
+// steps as any other rank.
 bool has_too_many_steps(const Algorithm& algorithm, const Shape& of_first) {
   const Schedule first = weft::build(algorithm, of_first);
   return static_cast<double>(first.steps.size()) * of_first.size > kMostSteps;
@@ -185,7 +191,7 @@ Result<bool> Experiment::build(const Shape& of_first) {
 
 double Experiment::noisy(double amount) {
   if (setup_.noise <= 0) return amount;
-  constexpr double kSteps = 9007199254740992.0;  // 2^53, the integer precision of a double
+  constexpr double kSteps = 9007199254740992.0;  // 2^53: a double has 53 bits of precision
   const double uniform = (static_cast<double>(random_() >> 11) + 0.5) / kSteps;
   return amount * (1 - setup_.noise * std::log(uniform));
 }
@@ -197,7 +203,7 @@ void Experiment::tell(int rank, double at_us) {
 }
 
 // Advances a rank's collective as far as possible. Returns true once it is complete, including all
-// batches; otherwise false.
+// batches of its schedule.
 bool Experiment::advance(Rank& r) {
   for (;;) {
     auto done = r.execution->advance();
@@ -267,22 +273,23 @@ void Experiment::ended(int rank, double at_us) {
   if (r.thread >= 0) scheduler_.wake(r.application, at_us + setup_.machine.wake_us);
 }
 
-// Returns a demand for the time that the rank's core must still spend on past steps; nothing if
-// there is none.
+// Returns work for the time that the rank's core must still spend on past steps; nothing if there
+// is none.
 std::optional<Demand> Experiment::debt(int rank) {
   const double debt_us = at(rank).endpoint.take_debt_us();
   if (debt_us <= 0) return std::nullopt;
   return work(debt_us);
 }
 
-// Returns the demand of a thread that waits. Time that the core must still spend on past steps is
-// part of it if no other thread wants the core; otherwise it is spent first.
+// Returns what a waiting thread does. `rest` says how it waits. If no other thread wants the core,
+// it waits also while it spends the time for past steps; otherwise it spends that time first.
 Demand Experiment::idle(int rank, int thread, Rest rest, double now_us) {
   Endpoint& endpoint = at(rank).endpoint;
   const bool can_wait = rest.kind == Rest::Kind::yield && scheduler_.is_alone(thread);
   if (endpoint.debt_us() > 0 && !can_wait) return *debt(rank);
   const double owed_us = endpoint.take_debt_us(), rest_us = static_cast<double>(rest.ns) / 1e3;
-  // A thread that dozes needs an event for each doze, since the next one depends on when it wakes.
+  // A thread that dozes needs an event for each doze, since the length of the next one depends on
+  // when it wakes.
   const bool dozes = rest.kind == Rest::Kind::doze;
   return {demand_for(rest.kind), rest_us, dozes ? now_us : endpoint.look_at_us(), now_us + owed_us};
 }
@@ -302,7 +309,8 @@ Demand::Kind Experiment::demand_for(Rest::Kind rest) {
   return Demand::Kind::sleep;
 }
 
-// Returns the rank whose thread progresses this rank's collective: the first one on the same core.
+// Returns the rank whose thread progresses this rank's collective. With executor agent that is the
+// first rank whose thread is on the same core.
 int Experiment::agent_of(int rank) const {
   if (setup_.executor != Executor::agent) return rank;
   const auto& cores = places_.thread_core_of_rank;
@@ -318,7 +326,7 @@ Demand Experiment::next(int thread, double now_us) {
     if (const auto demand = application(rank, now_us)) return *demand;
 }
 
-// Returns the next demand of the application's thread; nothing if the next phase has begun.
+// Returns what the application's thread does next; nothing if its next phase has begun instead.
 std::optional<Demand> Experiment::application(int rank, double now_us) {
   Rank& r = at(rank);
   switch (r.phase) {
@@ -348,9 +356,9 @@ std::optional<Demand> Experiment::application(int rank, double now_us) {
   return Demand{};
 }
 
-// Continues the call that starts the collective, which progresses it as far as possible, or through
-// the first stage of a split tree. Returns the thread's next demand; nothing if the next phase has
-// begun.
+// Returns what the application's thread does next in the call that starts the collective; nothing
+// if its next phase has begun. The call progresses the collective as far as possible, or through
+// the first stage of a split tree.
 std::optional<Demand> Experiment::starts(int rank, double now_us) {
   Rank& r = at(rank);
   const bool has_stage = is_split_ && goes_up(kind_);
@@ -367,8 +375,9 @@ std::optional<Demand> Experiment::starts(int rank, double now_us) {
   return std::nullopt;
 }
 
-// Continues the computation at the end of one of its parts; the caller polls once between two
-// parts. Returns the thread's next demand; nothing if the next phase has begun.
+// Returns what the application's thread does next in its computation; nothing if its next phase has
+// begun. The computation has several parts of equal length, and the caller polls once between two
+// of them.
 std::optional<Demand> Experiment::computes(int rank, double now_us) {
   Rank& r = at(rank);
   if (r.looks == setup_.calls) {
@@ -377,8 +386,8 @@ std::optional<Demand> Experiment::computes(int rank, double now_us) {
   }
   Demand demand;
   if (drive(rank, r.application, now_us, demand) == Came::to_a_job) return demand;
-  // If the collective is complete, all remaining parts are taken together, since no further polls
-  // are needed.
+  // If the collective is complete, no more polls are needed, so all remaining parts of the
+  // computation follow at once.
   const int parts = r.is_over ? setup_.calls - r.looks : 1;
   r.looks += parts;
   const double look_us = setup_.machine.poll_us + r.endpoint.take_debt_us();
@@ -403,8 +412,8 @@ std::optional<Demand> Experiment::waits(int rank, double now_us) {
   return idle(rank, r.application, kPoll, now_us);
 }
 
-// Returns the next demand of an agent's thread. The thread advances the collectives that it serves
-// in turn, starting with the one whose copy was just done, and sleeps if none can continue.
+// Returns what the thread of an agent does next. It advances the collectives of its ranks in turn,
+// starting with the one whose copy was just made, and sleeps if none can continue.
 Demand Experiment::agent(int rank, double now_us) {
   auto& served = served_[static_cast<std::size_t>(rank)];
   std::stable_partition(served.begin(), served.end(),
@@ -417,7 +426,8 @@ Demand Experiment::agent(int rank, double now_us) {
     Demand demand;
     const Came came = drive(of, r.thread, now_us, demand);
     if (came == Came::to_a_job) {
-      // The thread owes this time, which it spends after the copy.
+      // The thread must also spend the time for the collectives before this one. It does so after
+      // the copy.
       r.endpoint.owe(owed_us);
       return demand;
     }
@@ -557,8 +567,8 @@ Shape shape_of(Kind kind, int ranks, int nodes, const Machine& machine, std::int
   const std::vector<int> domains = domains_of(machine, *places);
   if (nodes == 1 && machine.numa_nodes > 1)
     shape.domains = std::make_shared<const Domains>(domains);
-  // The nodes are passed on, as in the library, only if some ranks share a node: only then are
-  // hierarchical algorithms used.
+  // As in the library, hierarchical algorithms are used only if some ranks share a node, so the
+  // nodes are passed on only then.
   auto of_nodes = std::make_shared<const Nodes>(places->node_of_rank, domains);
   if (nodes > 1 && of_nodes->some_share()) shape.nodes = std::move(of_nodes);
   return shape;

@@ -1,5 +1,5 @@
-// Computes the times of messages on the links of the network. Each link stores the time at which it
-// becomes free.
+// Implements NetworkLinks: computes the times of messages on the links of the network. Each link
+// has the time from which on it is free.
 #include "sim/fabric.h"
 
 #include <algorithm>
@@ -26,8 +26,8 @@ NetworkLinks::NetworkLinks(const Network& network, int nodes)
   if (network.fabric == Fabric::dragonfly) between_.resize(at(groups_) * at(groups_));
 }
 
-// Occupies the link from the time at which it is free. Returns the time at which the end of the
-// message leaves it.
+// Occupies the link for `duration_us` from the time at which it is free and the message is ready.
+// Returns the time at which the end of the message leaves the link.
 double NetworkLinks::pass(Link& link, double ready_us, double duration_us) {
   link.free_us = std::max(link.free_us, ready_us) + duration_us;
   return link.free_us;

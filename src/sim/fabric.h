@@ -16,9 +16,9 @@ class NetworkLinks {
  public:
   NetworkLinks(const Network& network, int nodes);
 
-  // Returns the time of arrival of a message that is ready at `ready_us`. *sent_us: the time at
-  // which the sender's link is free again. is_first: whether this is the first piece of a message,
-  // or all of it.
+  // Sends a message that is ready at `ready_us`, and returns the time at which it arrives.
+  // *sent_us: gets the time at which the sender's link is free again. is_first: whether this is the
+  // first piece of a message, or all of it.
   double deliver(int from, int to, double bytes, double ready_us, double* sent_us,
                  bool is_first = true);
 
@@ -28,11 +28,12 @@ class NetworkLinks {
   };
   struct Link {
     double free_us = 0;
-    double used_bytes = 0;    // bytes of the burst in use when the link was last used
-    std::deque<Taken> taken;  // occupied intervals, if messages are sent in pieces
+    // Tokens of the link's token bucket that were spent when the link was last used, in bytes.
+    double used_bytes = 0;
+    std::deque<Taken> taken;  // occupied intervals of time, if messages are sent in pieces
   };
-  // Returns the duration of a transfer that begins at `begin_us` and has a rate-limited link for
-  // itself; it uses up the burst.
+  // Returns the duration of a transfer that begins at `begin_us`, and spends the tokens that it
+  // needs. The link has a token bucket and no other message at that time.
   double limited_us(Link& link, double begin_us, double bytes) const;
   double pass(Link& link, double ready_us, double duration_us);
   double fit(Link& link, double ready_us, double duration_us);
@@ -40,8 +41,9 @@ class NetworkLinks {
 
   const Network& network_;
   int groups_;
-  std::vector<Link> out_, in_;             // links from and to nodes
-  std::vector<Link> up_, down_, between_;  // links from and to switches, and between groups
+  std::vector<Link> out_, in_;  // links from nodes and links to nodes, indexed by node
+  // Links from and to switches, and between two groups of switches.
+  std::vector<Link> up_, down_, between_;
 };
 
 }  // namespace weft::sim

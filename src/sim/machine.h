@@ -1,5 +1,5 @@
-// Machine: the simulator's parameters of a machine, which can be measured (tools/sim/calibrate.cc)
-// or cited (python/weft/sim/machines).
+// Machine: the simulator's parameters of a machine. Their values are measured
+// (tools/sim/calibrate.cc) or cited (python/weft/sim/machines).
 #pragma once
 
 #include <cstdint>
@@ -12,65 +12,71 @@ namespace weft::sim {
 enum class Fabric : std::uint8_t { flat, fat_tree, dragonfly };
 
 struct Network {
-  double latency_us = 1;     // time of an empty message from one node to another
-  double overhead_us = 0.5;  // time of a core for each message sent or received
-  double gap_us = 0.1;       // time between two messages of one node
+  double latency_us = 1;     // time of an empty message from one node to another, in us
+  double overhead_us = 0.5;  // processor time for each message that is sent or received, in us
+  double gap_us = 0.1;       // time between the beginnings of two messages from one node, in us
   double bytes_per_us = 10000;
-  std::int64_t eager_bytes = 16 * 1024;  // longest message that need not wait for its receive
-  // Bytes that a link with a rate limiter (a token bucket) transfers at the higher rate; they are
-  // refilled at `bytes_per_us`.
+  // Longest message, in bytes, that is sent without waiting for its receive.
+  std::int64_t eager_bytes = 16 * 1024;
+  // Bytes that a link may transfer at the higher rate `burst_bytes_per_us`, if it has a rate
+  // limiter (a token bucket); they are refilled at the rate `bytes_per_us`.
   double burst_bytes = 0;
-  double burst_bytes_per_us = 0;  // higher rate; 0: it is no higher than `bytes_per_us`
-  // The time in microseconds of each side's core per KiB of a message, as over TCP; 0 for RDMA.
+  double burst_bytes_per_us = 0;  // higher rate of a link with a rate limiter; 0 if it has none
+  // Processor time of the sender and of the receiver per KiB of a message, in us, as over TCP; 0
+  // for RDMA.
   double send_us_per_kib = 0;
   double recv_us_per_kib = 0;
   // The bytes of a message that are transferred while neither side progresses it, such as those in
-  // the kernel's buffers; 0: all of them, by RDMA.
+  // the kernel's buffers; 0 if all are, as by RDMA.
   std::int64_t window_bytes = 0;
   Fabric fabric = Fabric::flat;
-  int nodes_per_switch = 16;  // nodes per switch or, in a dragonfly, per group
-  // Ratio of a switch's bandwidth to its nodes and that to other switches, in a fat tree.
+  int nodes_per_switch = 16;  // number of nodes per switch or, in a dragonfly, per group
+  // In a fat tree, the ratio of a switch's bandwidth to its nodes and its bandwidth to other
+  // switches.
   double taper = 1;
-  int links_per_pair = 1;  // links between two groups, in a dragonfly
+  int links_per_pair = 1;  // in a dragonfly, number of links between two groups
 };
 
 struct Machine {
   std::string name = "plain";
-  int cores = 1;  // cores per node
+  int cores = 1;  // number of cores per node
   int numa_nodes = 1;
 
   double core_copy = 5000;    // bytes per microsecond copied by one core
-  double numa_copy = 50000;   // bytes per microsecond copied by all cores of a NUMA node together
-  double core_reduce = 4000;  // bytes of each operand per microsecond reduced by one core
-  // Bytes of each operand per microsecond that one core reduces while it also copies the result; 0:
-  // as core_reduce.
+  double numa_copy = 50000;   // bytes per us that all cores of a NUMA node together copy
+  double core_reduce = 4000;  // bytes of each operand per us that one core reduces
+  // Bytes of each operand per us that one core reduces while it also copies the result; 0 if they
+  // are as many as core_reduce.
   double core_reduce_copy = 0;
-  // Greatest size of data that are still in cache if one core has written them and another reads
-  // them. The rates below hold for such data; 0 if caches make no difference.
+  // Most bytes of data that are still in a cache if one core has written them and another reads
+  // them. The two rates below hold for such data. 0 if caches make no difference.
   std::int64_t cache_bytes = 0;
   double cache_copy = 5000, cache_reduce = 4000;
-  double remote_cost = 1;  // factor by which a copy from another NUMA node takes longer
+  // Factor by which a copy from another NUMA node takes longer than one from the core's own.
+  double remote_cost = 1;
 
-  double cache_us = 0.1;    // time until another core sees a write
-  double poll_us = 0.1;     // time to poll all operations in progress once
-  double switch_us = 1.5;   // time to switch between two threads on a core
-  double slice_us = 3000;   // time slice of a thread while others want its core
-  double wake_us = 5;       // time until a woken thread is ready to run
-  double call_us = 0.5;     // duration of a call that starts a collective
-  double message_us = 0.3;  // time of a core for each message sent or received within the node
+  double cache_us = 0.1;   // time until another core sees a write, in us
+  double poll_us = 0.1;    // time to poll all operations in progress once, in us
+  double switch_us = 1.5;  // time to switch between two threads on a core, in us
+  double slice_us = 3000;  // time slice of a thread while other threads want its core, in us
+  double wake_us = 5;      // time until a thread that was woken is ready to run, in us
+  double call_us = 0.5;    // duration of a call that starts a collective, in us
+  // Processor time for each message within the node that is sent or received, in us.
+  double message_us = 0.3;
 
-  // Longest message within the node that need not wait for its receive.
+  // Longest message within the node, in bytes, that is sent without waiting for its receive.
   std::int64_t eager_bytes = 8 * 1024;
-  // Number of copies of a long message within the node. 1: the receiver copies it from the sender's
-  // memory. 2: the sender copies it into shared cells, and the receiver copies it out of them.
+  // How often a long message within the node is copied. 1: the receiver copies it from the sender's
+  // memory. 2: the sender copies it into shared memory (cells), and the receiver copies it out of
+  // there.
   int copies = 1;
   std::int64_t cell_bytes = 64 * 1024;
-  int cells = 4;  // number of shared cells from one rank to another
+  int cells = 4;  // number of cells of shared memory from one rank to another
 
   Network network;
 
-  // Return the cost of copying or reducing `data` bytes, relative to a copy of as many bytes that
-  // are not in cache.
+  // Return what it costs to copy or reduce `data` bytes, as a multiple of a copy of as many bytes
+  // that are not in cache.
   double copies_of_copy(double data) const { return is_cached(data) ? core_copy / cache_copy : 1; }
   double copies_of_reduction(double data, bool copies_result) const {
     if (is_cached(data)) return core_copy / cache_reduce;
@@ -78,7 +84,7 @@ struct Machine {
   }
   bool is_cached(double data) const { return data <= static_cast<double>(cache_bytes); }
 
-  // Returns the topology of one node, for placements.
+  // Returns the topology of one node, from which cores for ranks and threads are chosen.
   Topology topology() const {
     Topology result;
     for (int core = 0; core < cores; ++core) {

@@ -1,5 +1,5 @@
-// Computes the ends of copies. Each NUMA node has one planned event: the end of the copy that ends
-// first.
+// Implements Memory: computes when copies end. Each NUMA node has one planned event: the end of the
+// copy that ends first.
 #include "sim/memory.h"
 
 #include <algorithm>

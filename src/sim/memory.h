@@ -14,21 +14,23 @@ class Memory {
   Memory(Events& events, int domains, double core_rate, double domain_rate);
 
   void begin(int domain, int thread, double bytes, double now_us);
-  // Removes a copy that is interrupted, and returns how many of its bytes are left.
+  // Removes a thread's copy, which is interrupted, and returns how many of its bytes are left.
   double withdraw(int domain, int thread, double now_us);
   // Handles a planned event. Returns the thread whose copy has ended; -1 if the event is out of
   // date.
   int ended(int domain, std::uint32_t version, double now_us);
 
  private:
-  // A copy in progress. `end`: the value of Domain::moved at which the copy ends. All copies of a
-  // domain progress equally, so `moved` counts the bytes that each has copied since the beginning.
+  // A copy in progress. All copies of a NUMA node progress equally, so Domain::moved counts the
+  // bytes that each has copied since the beginning. end: the value of Domain::moved at which the
+  // copy ends.
   struct Copy {
     double end;
     int thread;
   };
   struct Domain {
-    std::vector<Copy> copies;  // sorted: the copy that ends first is the last
+    // Sorted by `end` in descending order, so that the copy that ends first is the last.
+    std::vector<Copy> copies;
     double moved = 0;
     double moved_at_us = 0;
     double planned_us = kNever;

@@ -1,4 +1,4 @@
-// Computes the cost of each kind of transfer for both sides, and the time at which each may
+// Implements Messages: computes what each kind of transfer costs both sides, and when each may
 // continue.
 #include "sim/messages.h"
 
@@ -79,7 +79,7 @@ Messages::Id Messages::post(Side side, int rank, int peer, double bytes, double 
   return id;
 }
 
-// Handles a send that has been posted, with or without a matching receive.
+// Handles a send when it is posted, whether or not a receive matches it already.
 void Messages::sent(Message& m) {
   if (m.way == Way::eager) {
     m.ready_us = m.posted_us + machine_.cache_us;
@@ -117,8 +117,8 @@ void Messages::matched(Message& m) {
   if (m.way == Way::stream && is_short(m)) told_.tell(m.to, m.posted_us);
 }
 
-// Returns the time at which a request to send, or its answer, arrives. It queues behind data on its
-// sender's link.
+// Returns the time at which a short message of the rendezvous protocol arrives: the sender's
+// request, or the receiver's answer. It queues behind data on its sender's link.
 double Messages::word(int from, int to, double ready_us) {
   constexpr double kBytes = 64;
   double sent_us = 0;
@@ -126,8 +126,8 @@ double Messages::word(int from, int to, double ready_us) {
                         &sent_us);
 }
 
-// Progresses the sender's side of a message over TCP: the kernel's buffers accept as many bytes as
-// fit.
+// Progresses the sender's side of a message over TCP: fills the kernel's buffers. Returns what the
+// side needs before it can continue.
 Messages::Need Messages::push(Message& m, double now_us, double& debt_us) {
   if (m.granted_us > now_us + debt_us) return {Need::Kind::time, m.granted_us, 0};
   const auto window = static_cast<double>(machine_.network.window_bytes);
@@ -148,8 +148,8 @@ Messages::Need Messages::push(Message& m, double now_us, double& debt_us) {
   return {};
 }
 
-// Progresses the receiver's side of a message over TCP: it answers a sender that asks, and takes
-// the bytes that have arrived.
+// Progresses the receiver's side of a message over TCP: answers the sender's request, and takes the
+// bytes that have arrived. Returns what the side needs before it can continue.
 Messages::Need Messages::pull(Message& m, double now_us, double& debt_us) {
   const double latency_us = machine_.network.latency_us;
   if (!is_short(m) && !m.is_granted) {

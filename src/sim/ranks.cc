@@ -1,5 +1,5 @@
-// Computes the placements of ranks and their threads; nodes with equally many ranks are placed
-// once.
+// Chooses the cores of ranks and their threads. The choice for a node is used for all nodes with
+// equally many ranks.
 #include "sim/ranks.h"
 
 #include <map>

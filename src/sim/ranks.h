@@ -1,5 +1,5 @@
-// Determines the cores of all ranks and their threads, as the library's placement rules choose them
-// node by node.
+// Chooses the nodes and cores of all ranks and their threads, node by node and by Weft's placement
+// rules (topo/placement.h).
 #pragma once
 
 #include <string>
@@ -11,12 +11,14 @@
 namespace weft::sim {
 
 struct Places {
-  // The node, the core and the thread's core of each rank; cores are numbered over all nodes.
+  // Each rank's node, its core and the core of its thread. Cores are numbered over all nodes.
   std::vector<int> node_of_rank, core_of_rank, thread_core_of_rank;
-  std::string note;  // remark of the placement, of the first node that has one
+  // What the placement has to say about the first node where it says anything; otherwise "".
+  std::string note;
 };
 
-// Returns a rank's node. Ranks are consecutive on each node, and distributed as evenly as possible.
+// Returns the node of a rank. The ranks of a node are consecutive, and all nodes have equally many,
+// or some have one more.
 int node_of(int rank, int ranks, int nodes);
 Result<Places> place_ranks(const Machine& machine, int ranks, int nodes,
                            const PlacementPolicy& policy);

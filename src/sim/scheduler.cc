@@ -1,6 +1,6 @@
-// Simulates the threads on cores. A core either has a running thread, whose next end or
-// interruption is planned, or lets the waiting threads poll in turn. In the latter case only the
-// first of these polls that matters is planned.
+// Implements Scheduler. A core either has a running thread, whose end or next interruption is
+// planned, or lets the waiting threads poll in turn. In the latter case only the first poll that
+// finds something is planned.
 #include "sim/scheduler.h"
 
 #include <algorithm>
@@ -49,13 +49,13 @@ void Scheduler::plan(int core, double at_us) {
   events_.plan(at_us, Event::Kind::core, core, ++cores_[static_cast<std::size_t>(core)].version);
 }
 
-// Returns the time for which a thread has the core to poll once, with the switch to it if several
+// Returns how long a thread has the core to poll once, including the switch to it if several
 // threads wait.
 double Scheduler::turn_us(const Core& core) const {
   return machine_.poll_us + (core.waiting.size() > 1 ? machine_.switch_us : 0);
 }
 
-// Plans the first time at which a waiting thread has work, or would find something new.
+// Plans the first time at which a waiting thread has work, or at which a poll finds something.
 void Scheduler::plan_turn(int index, double now_us) {
   Core& core = cores_[static_cast<std::size_t>(index)];
   ++core.version;
@@ -73,7 +73,8 @@ void Scheduler::plan_turn(int index, double now_us) {
     const bool polls = thread.state == State::polling;
     const double look_us = polls ? std::max(thread.look_at_us, thread.not_before_us) : now_us;
     if (look_us == kNever) continue;
-    // A thread polls at the end of its turn; its work begins once the core has switched to it.
+    // A poll is at the end of a thread's turn. Work begins when the core has switched to the
+    // thread.
     const double into = polls ? turn : turn - machine_.poll_us;
     std::uint64_t turns = turn > 0 ? turns_until(look_us - core.since_us - into, turn) : i;
     if (turns < i) turns = i;
@@ -88,7 +89,7 @@ void Scheduler::plan_turn(int index, double now_us) {
     events_.plan(std::max(best_us, now_us), Event::Kind::core, index, core.version);
 }
 
-// Accounts for the polls of waiting threads that are over by now.
+// Accounts for the polls of waiting threads that are over at `now_us`.
 void Scheduler::settle(Core& core, double now_us) {
   const double turn = turn_us(core);
   if (core.waiting.empty() || turn <= 0 || now_us <= core.since_us) return;
@@ -109,8 +110,8 @@ void Scheduler::join(int id, double now_us) {
   if (core.running >= 0) {
     core.waiting.push_back(id);
     const Thread& running = threads_[static_cast<std::size_t>(core.running)];
-    // If the thread is not the first to want the core, the end of the running thread is planned
-    // already.
+    // If another thread already waits for the core, the end of the running thread's turn is
+    // planned.
     if (core.waiting.size() > 1) return;
     const double until_us = std::max(now_us, core.slice_end_us);
     if (running.state == State::spinning)
@@ -141,7 +142,7 @@ void Scheduler::take_turn(int index, double now_us) {
   resume(index, now_us);
 }
 
-// Lets the running thread continue, for which no event is planned.
+// Lets the core's running thread continue, and plans when it ends or is interrupted.
 void Scheduler::resume(int index, double now_us) {
   for (;;) {
     Core& core = cores_[static_cast<std::size_t>(index)];
@@ -165,8 +166,8 @@ void Scheduler::resume(int index, double now_us) {
   }
 }
 
-// Applies a demand by which the running thread may give up its core. Returns true if it does, false
-// if it continues to work.
+// Applies a demand of the running thread. Returns true if the thread gives up its core by it, false
+// if it continues to run.
 bool Scheduler::give_up(int index, const Demand& demand, double now_us) {
   Core& core = cores_[static_cast<std::size_t>(index)];
   const int id = core.running;

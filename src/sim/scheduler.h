@@ -14,50 +14,54 @@
 
 namespace weft::sim {
 
-// The next thing that a thread does with its core.
+// Demand: what a thread does next with its core.
 struct Demand {
   enum class Kind : std::uint8_t {
-    work,   // computes for `amount` microseconds
-    copy,   // copies `amount` bytes
-    poll,   // waits to be notified, and yields after each poll
-    spin,   // waits to be notified, and keeps its core
-    nap,    // waits to be notified, and sleeps `amount` microseconds after each poll
-    sleep,  // sleeps until it is woken
+    work,  // computes for `amount` microseconds
+    copy,  // copies `amount` bytes
+    poll,  // waits until notify() is called for it, and yields the core after each poll
+    spin,  // waits until notify() is called for it, and keeps its core
+    // Waits until notify() is called for it, and sleeps `amount` microseconds after each poll.
+    nap,
+    sleep,  // sleeps until wake() is called for it
     over,
   };
   Kind kind = Kind::over;
   double amount = 0;
-  double look_at_us = kNever;  // time from which a poll will find something
-  double not_before_us = 0;    // with poll: the thread is busy until then
+  double look_at_us = kNever;  // time from which on a poll finds something
+  // Time until which the thread is busy before its first poll (with poll).
+  double not_before_us = 0;
 };
 
-// The state of a thread as the trace shows it.
+// What a thread is doing, as a trace shows it.
 enum class Doing : std::uint8_t { working, polling, asleep, ready };
 
 class Threads {
  public:
   virtual ~Threads() = default;
-  // Returns the thread's next demand. It is called when the thread has its core and has completed
-  // its last demand.
+  // Returns what the thread does next. It is called when the thread has its core and has done what
+  // it demanded last.
   virtual Demand next(int thread, double now_us) = 0;
   virtual void seen(int, Doing, double) {}
 };
 
 class Scheduler {
  public:
-  // nodes: the number of nodes; cores are numbered over all of them.
+  // nodes: number of nodes, over all of which cores are numbered. threads: is asked what each
+  // thread does next.
   Scheduler(Events& events, const Machine& machine, int nodes, Threads& threads);
 
-  // Adds a thread and returns its number. The first demands are requested at time 0, in the order
-  // of these calls. asleep: whether the thread must first be woken.
+  // Adds a thread on this core, and returns its number. At time 0 the threads are asked for their
+  // first demands in the order of these calls. asleep: whether the thread sleeps until wake() is
+  // called for it.
   int add(int core, bool asleep);
   void begin();
 
-  // Tells a polling thread that a poll from `at_us` on will find something.
+  // Tells a waiting thread that a poll from `at_us` on will find something.
   void notify(int thread, double at_us);
-  // Wakes a sleeping thread; it is ready at `at_us`.
+  // Wakes a sleeping thread, which is ready to run at `at_us`.
   void wake(int thread, double at_us);
-  // Returns whether no other thread wants the core of this running thread.
+  // Returns whether no other thread wants the core of this thread, which must be running.
   bool is_alone(int thread) const { return core_of(thread).waiting.empty(); }
 
   void happens(const Event& event);
@@ -69,20 +73,21 @@ class Scheduler {
     int core = 0;
     State state = State::ready;
     bool copies = false;
-    double left = 0;  // rest of its demand, in microseconds or bytes
+    double left = 0;  // what is left of its demand, in microseconds or bytes
     double look_at_us = kNever;
     double not_before_us = 0;
     double nap_from_us = 0, nap_us = 0;
-    // Version of its planned wake-up; events of older versions are ignored.
+    // Version of the event that wakes the thread; events of older versions are ignored.
     std::uint32_t version = 0;
   };
   struct Core {
-    std::vector<int> waiting;  // threads that want the core, in order, including polling ones
+    // Threads that want the core, including those that poll, in the order of their turns.
+    std::vector<int> waiting;
     int running = -1;
     int last = -1;
-    // If no thread runs: the time from which the first of `waiting` has the core.
+    // If no thread runs: the time from which the first thread in `waiting` has the core.
     double since_us = 0;
-    std::uint64_t turns = 0;  // number of further polls until the planned one
+    std::uint64_t turns = 0;  // number of polls by waiting threads until the planned event
     double run_from_us = 0;
     double slice_end_us = 0;
     std::uint32_t version = 0;

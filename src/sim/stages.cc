@@ -1,5 +1,5 @@
-// Finds the level of each message. A child's lowest set bit in the tree of relative ranks
-// determines its level (patterns/tree.h).
+// Implements stages.h. The level of a message follows from the lowest set bit of the child's
+// relative rank (patterns/tree.h).
 #include "sim/stages.h"
 
 #include <algorithm>
