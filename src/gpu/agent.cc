@@ -13,17 +13,16 @@ namespace {
 
 using std::chrono::microseconds;
 
-// The agent polls for this long after the last event. Then it sleeps between polls, each time for
-// an eighth of the time for which it has been idle, within the bounds below. The longer limit holds
-// while graphs contain collectives, whose launches are not announced to this process, and while an
-// MPI call is in progress, which may need further calls to progress.
+// The agent polls without sleeping for this long after the last event: kForLong if graphs contain
+// collectives, whose launches are not announced to this process, or if an MPI call is in progress,
+// which may need further calls to progress; otherwise kShortly. After that it sleeps between polls,
+// each time for an eighth of the time for which it has been idle, within the limits below.
 constexpr auto kShortly = std::chrono::milliseconds(1), kForLong = std::chrono::milliseconds(50);
 constexpr auto kShortestNap = microseconds(20), kLongestNap = microseconds(200);
-// Interval at which the agent checks whether a rank has given up a collective that kernels carry
-// out.
+// Time between two checks whether a rank has given up a collective that kernels carry out.
 constexpr auto kBetweenLooks = std::chrono::milliseconds(10);
 
-// Starts a thread that blocks all signals, since signals belong to the application.
+// Starts a thread with all signals blocked, since signals belong to the application.
 std::thread without_signals(void (*body)(void*), void* data) {
   sigset_t all, before;
   sigfillset(&all);
@@ -72,14 +71,14 @@ int Agent::stop(std::chrono::milliseconds patience) {
   return std::exchange(not_ended_, 0);
 }
 
-// Ends the operations at the end of the process. It runs on the agent's thread, where it may make
+// Ends all operations when the agent stops. It runs on the agent's thread, where it may make
 // devices current, and may make the calls that a stream capture forbids.
 void Agent::end() {
   end_what_was_enqueued();
   for (Operation* one : watched_) {
     if (!idle(*one)) ++not_ended_;
     one->fail({"MPI has been finalised"}, false);
-    // The operation's copies must first end, which they do soon.
+    // The operation's own copies are waited for first; they end soon.
     while (!one->collective_->has_released_buffers()) std::this_thread::yield();
     give_up(*one);
     one->left_.store(true, std::memory_order_release);
@@ -102,8 +101,8 @@ bool Agent::has_passed(const Operation& operation) {
 }
 
 void Agent::end_what_was_enqueued() {
-  // Streams are checked first, since an operation whose streams have completed is not started
-  // again.
+  // The streams of an operation are checked first: once they have completed, the operation is not
+  // started again.
   const auto has_ended = [](Operation* one) {
     return one->failed_.load(std::memory_order_acquire) || (has_passed(*one) && idle(*one));
   };
@@ -162,7 +161,7 @@ void Agent::wait_for_work(std::unique_lock<std::mutex>& lock) {
   }
 }
 
-// Gives up operations of kernels that another rank has given up, since this rank may have no
+// Gives up the operations of kernels that another rank has given up, since this rank may have no
 // running kernel that notices. A kernel that already has all data still completes, since it looks
 // for the data first.
 void Agent::look_at_kept(Clock::time_point now) {
@@ -175,7 +174,7 @@ void Agent::look_at_kept(Clock::time_point now) {
   }
 }
 
-// Checks every operation once. Returns whether any of them has progressed.
+// Advances every operation once. Returns whether any of them has progressed.
 bool Agent::scan() {
   bool changed = false;
   under_way_ = false;
@@ -185,7 +184,8 @@ bool Agent::scan() {
     if (one->order_) {
       in_turn =
           std::find(not_ready_.begin(), not_ready_.end(), one->order_.get()) == not_ready_.end();
-      // An operation that has started continues even if later ones of its order may not start.
+      // An operation whose chunks have all started continues even if an earlier collective of its
+      // communicator has failed.
       const bool has_started =
           one->begun_ == one->chunks_.size() && one->collective_->lets_next_start();
       if (!has_started && one->order_->is_broken_for(one->number_)) {
@@ -197,9 +197,10 @@ bool Agent::scan() {
   }
   const auto leaves = [](Operation* one) {
     if (!one->leaving_.load(std::memory_order_acquire) || !idle(*one)) return false;
-    // The operation has failed since it was checked, so its waiters must be released first.
+    // An operation that has failed since it was advanced stays, so that the next scan releases its
+    // waiters first.
     if (one->failed_.load(std::memory_order_acquire) && !one->given_up_) return false;
-    // From here on, the operation may be deleted.
+    // The operation may be deleted as soon as this is stored.
     one->left_.store(true, std::memory_order_release);
     return true;
   };
@@ -207,8 +208,9 @@ bool Agent::scan() {
   return changed;
 }
 
-// Advances one operation. in_turn: on entry, whether chunks of this operation may start; on return,
-// whether chunks of the next operation in the same order may.
+// Advances one operation; returns whether it has progressed. in_turn: before the call, whether
+// chunks of this operation may start; after it, whether chunks of the next operation on the same
+// communicator may.
 bool Agent::advance(Operation& operation, bool* in_turn) {
   if (!operation.given_up_ && operation.failed_.load(std::memory_order_acquire) &&
       operation.collective_->has_released_buffers()) {
@@ -259,7 +261,7 @@ bool Agent::advance_chunk(Operation& operation, std::size_t chunk, bool may_star
   return true;
 }
 
-// Marks the operation as given up, so that current and later waiters do not block.
+// Marks the operation as given up, so that streams which wait for it, now or later, do not block.
 void Agent::give_up(Operation& operation) {
   if (operation.given_up_) return;
   operation.given_up_ = true;

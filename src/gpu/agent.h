@@ -27,23 +27,24 @@ class Agent {
   Agent& operator=(const Agent&) = delete;
 
   // Watches an operation until no stream will start it any more and nothing of it is in progress.
-  // The first call starts the thread.
+  // The first call starts the agent's thread.
   void add(Operation* operation);
-  // Watches an operation that kernels alone carry out until forget() is called. It is given up when
-  // another rank gives it up, and at the end of the agent.
+  // Watches an operation that kernels alone carry out, until forget() is called for it. The agent
+  // gives it up when another rank gives it up, and when the agent ends.
   void keep(Operation* operation);
   void forget(Operation* operation);
   // Announces that an operation will soon be ready, so that the agent does not sleep.
   void expect() { expected_.store(true, std::memory_order_relaxed); }
-  // Counts the graphs that contain a collective; more: +1 or -1. Launches of graphs are not
-  // announced to this process.
+  // Counts the graphs that contain a collective, whose launches are not announced to this process.
+  // more: +1 or -1.
   void count_graphs(int more) { graphs_.fetch_add(more, std::memory_order_relaxed); }
   bool has_graphs() const { return graphs_.load(std::memory_order_relaxed) > 0; }
-  // Returns how long the agent sleeps between two polls once it has been idle for the time `idle`;
-  // 0: it does not sleep. attentive: an operation is in progress, or may start unannounced.
+  // Returns how long the agent sleeps between two polls if there has been no event for the time
+  // `idle`; 0 if it does not sleep. attentive: whether an operation is in progress, or may start
+  // unannounced.
   static std::chrono::microseconds nap(std::chrono::microseconds idle, bool attentive);
-  // Ends the thread. Gives up operations that have not ended within `patience`, so that no stream
-  // waits forever, and returns their number.
+  // Ends the agent's thread. Operations that have not ended within `patience` are given up, so that
+  // no stream waits forever. Returns their number.
   int stop(std::chrono::milliseconds patience = {});
 
  private:
@@ -65,15 +66,17 @@ class Agent {
   std::vector<Operation*> arrived_;
   std::vector<Operation*> kept_;
   bool stopping_ = false;
-  Clock::time_point latest_{};  // deadline of operations in progress, if stopping_ is true
-  int not_ended_ = 0;           // number of operations given up at the end
+  // If stopping_ is true: time at which operations in progress are given up.
+  Clock::time_point latest_{};
+  int not_ended_ = 0;  // number of operations that were given up at the end
   std::atomic<bool> expected_{false};
   std::atomic<int> graphs_{0};
-  Clock::time_point next_look_{};    // time of the next check of kept_; for the agent's thread only
-  std::vector<Operation*> watched_;  // operations in progress; for the agent's thread only
-  bool under_way_ = false;  // true if an MPI call is in progress; for the agent's thread only
-  // The orders whose next operation is not ready, found during one scan(); for the agent's thread
-  // only.
+  // Time of the next check of kept_; used only by the agent's thread.
+  Clock::time_point next_look_{};
+  std::vector<Operation*> watched_;  // operations in progress; used only by the agent's thread
+  bool under_way_ = false;  // whether an MPI call is in progress; used only by the agent's thread
+  // The communicators' orders (Order) whose next operation is not ready, found during one scan().
+  // Used only by the agent's thread.
   std::vector<const Order*> not_ready_;
   std::thread thread_;
 };

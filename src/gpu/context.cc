@@ -43,8 +43,8 @@ void Context::ask_device() {
       driver_.device_attribute(&there, kDeviceHasStreamValues, device_) == kSuccess && there != 0;
 }
 
-// Allocates a block of device memory that identifies the context, since the block's ID is never
-// reused. Drivers before CUDA 12 have no IDs of contexts.
+// Allocates a block of device memory whose ID identifies the context, since the ID of a block is
+// never reused. Drivers before CUDA 12 have no IDs of contexts.
 Result<bool> Context::leave_mark() {
   if (const int code = driver_.allocate(&mark_, sizeof id_); code != kSuccess) {
     return driver_.error("cuMemAlloc", code);
@@ -56,8 +56,8 @@ Result<bool> Context::leave_mark() {
   return true;
 }
 
-// Returns whether the device was reset. IDs are compared too, since a later context or block may
-// have the same handle or address.
+// Returns whether the device was reset. Besides the handle or address the ID is compared, since a
+// later context or block may have the same handle or address.
 bool Context::is_gone() const {
   unsigned long long id = id_;
   if (driver_.context_id) return driver_.context_id(own_, &id) != kSuccess || id != id_;
@@ -70,7 +70,7 @@ bool Context::reaches(Address address) const {
   return driver_.attribute(&device, kAttributeDevice, address) != kSuccess || device == device_;
 }
 
-// Makes this context current, since a library that calls CUDA may have left another one current.
+// Makes this context current, since a library that calls CUDA may have made another one current.
 void Context::make_current() const {
   thread_local const bool is_relaxed = [this] {
     int mode = kCaptureRelaxed;
@@ -84,7 +84,7 @@ void Context::make_current() const {
 
 Context::~Context() {
   for (Stream const one : {stream_, copy_streams_.in, copy_streams_.out}) {
-    // The stream ends when its work has completed.
+    // The driver destroys the stream when its work has completed.
     if (one) driver_.destroy_stream(one);
   }
   for (const Address one : all_numbers_) driver_.release(one);
@@ -112,7 +112,7 @@ Result<bool> Context::load_kernels() {
     return Error{driver_.error("cuModuleLoadData", code).message + " (" + why_not_loaded() + ")"};
   }
   const char* call = nullptr;
-  // Finds a kernel and loads it at once. The driver might otherwise load it at the first launch,
+  // Finds a kernel and loads it at once. The driver might otherwise load it at its first launch,
   // which then waits for running kernels, perhaps for one that in turn waits for the new one.
   const auto find = [&](const char* name, void** function) {
     call = "cuModuleGetFunction";
@@ -150,13 +150,14 @@ Result<bool> Context::create_stream(Stream* stream) const {
   return driver_.error("cuStreamCreate", code);
 }
 
-// Returns a stream of Weft's own, since the user's stream may be in a stream capture.
+// Returns a stream that belongs to Weft, since the user's stream may be in a stream capture.
 Result<Stream> Context::own_stream() {
   if (const auto made = create_stream(&stream_); !made) return made.error();
   return stream_;
 }
 
-// Returns two streams, so that both directions of the bus are used at the same time.
+// Returns two streams for copies, one for each direction of the bus, so that both are used at the
+// same time.
 Result<CopyStreams> Context::copy_streams() {
   const std::lock_guard lock(mutex_);
   const OutsideCapture now(driver_);
@@ -237,7 +238,7 @@ Result<Event> Context::event() {
 void Context::give_back(const std::vector<Channel>& channels, Pinned pinned, Event event) {
   const std::lock_guard lock(mutex_);
   for (const Channel& one : channels) {
-    // A channel whose operation was given up is not reused, since waits on it no longer block.
+    // A channel whose operation was given up is not reused, since no wait on it blocks any more.
     const std::uint64_t done = weft_device_load(&one.host->done);
     if (done == weft_device_load(&one.host->ready) && done != WEFT_GPU_GIVEN_UP)
       channels_.push_back(one);

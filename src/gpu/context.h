@@ -20,60 +20,63 @@
 
 namespace weft::gpu {
 
-// Flags in host memory that are mapped on the device. `ready` and `done` have a cache line each, to
-// avoid false sharing.
+// HostFlags: counters in host memory that are mapped on the device. `ready` and `done` have a cache
+// line each, to avoid false sharing.
 struct alignas(128) HostFlags {
   std::uint64_t ready = 0;
   alignas(64) std::uint64_t done = 0;
 };
 
-// Pages of flags. Weft allocates them and the device only maps them, so the agent may still read
-// them after a device reset.
+// FlagPages: pages with HostFlags. Weft allocates them and the device only maps them, so the agent
+// may still read them after a device reset.
 struct alignas(4096) FlagPages {
   std::array<HostFlags, 128> all;
 };
 
-// The counters shared by a stream and the host: how many times a collective was started, and how
-// many times it has ended.
+// Channel: the counters that a stream and the host share for one collective: how often it was
+// started (`ready`), and how often it has ended (`done`).
 struct Channel {
-  weft_gpu_flags device{};  // addresses of the counters on the device
+  weft_gpu_flags device{};  // addresses of the two counters on the device
   HostFlags* host = nullptr;
 };
 
-// Pinned host memory, with which the device exchanges data while it computes.
+// Pinned: host memory that is pinned, so that the device can copy from and to it while it computes.
 struct Pinned {
   std::byte* memory = nullptr;
   std::size_t bytes = 0;
 };
 
-// A copy of rows between device memory and pinned memory; in pinned memory the rows are contiguous.
+// Copy: a copy of rows between device memory and pinned memory. In pinned memory the rows lie one
+// after the other.
 struct Copy {
   Address device = 0;
   std::byte* host = nullptr;
-  std::size_t bytes = 0;  // bytes of a row
+  std::size_t bytes = 0;  // bytes of one row
   std::size_t rows = 1;
-  std::size_t pitch = 0;  // bytes from one row to the next on the device
+  std::size_t pitch = 0;  // on the device, bytes from the beginning of one row to that of the next
 };
 
-// Weft's own streams for the agent's copies.
+// CopyStreams: streams of Weft for the agent's copies, one for each direction.
 struct CopyStreams {
   Stream in = nullptr, out = nullptr;
 };
 
-// A collective that each rank carries out in one kernel (one_kernel.h).
+// OneKernelCall: the arguments of a collective that each rank carries out in one kernel
+// (one_kernel.h).
 struct OneKernelCall {
   enum class What { allreduce, allgather, broadcast } what = What::allreduce;
   const void* in = nullptr;
   void* out = nullptr;
-  std::size_t count = 0;  // elements of an allreduce; for other collectives, bytes of one rank
+  // Number of elements of an allreduce; for other collectives, bytes of one rank.
+  std::size_t count = 0;
   weft_gpu_type type = WEFT_GPU_UINT8;
   weft_gpu_op op = WEFT_GPU_SUM;
-  int root = -1;  // root of a broadcast; -1 otherwise
+  int root = -1;  // root of a broadcast; -1 for other collectives
 };
 
 class Context {
  public:
-  // Creates Weft's part of the context that is current on the calling thread.
+  // Creates Weft's resources for the context that is current on the calling thread.
   static Result<std::unique_ptr<Context>> create(const Driver& driver);
 
   ~Context();
@@ -85,22 +88,25 @@ class Context {
   Result<std::vector<Channel>> channels(std::size_t count);
   Result<Pinned> pinned(std::size_t bytes);
   Result<Event> event();
-  // Returns zeroed device memory that other processes will map. All calls must ask for equally many
-  // bytes.
+  // Returns zeroed device memory that other processes will map (a region). All calls must ask for
+  // equally many bytes.
   Result<Address> region(std::size_t bytes);
-  // Lets the region be reused once each of the bytes at these addresses, which the other ranks set,
-  // is non-zero.
+  // Says that this process no longer uses the region. It is reused once all bytes at these
+  // addresses are non-zero. Each of the other ranks sets one of them when it no longer uses the
+  // region either.
   void retire_region(Address region, std::vector<Address> bytes);
-  // Maps a region of another process and returns its address here.
+  // Maps a region of another process. Returns its address in this one.
   Result<Address> mapped(const MemoryHandle& handle);
-  // Read or fill device memory. The operation has completed when the call returns.
+  // read_now() copies from device memory, and fill_now() sets bytes of it. Both return when that is
+  // done.
   Result<bool> read_now(void* to, Address from, std::size_t bytes);
   Result<bool> fill_now(Address to, unsigned char with, std::size_t bytes);
-  // Takes resources back for reuse. Nothing on the device may use them any more.
+  // Takes resources back, so that other operations can use them. Nothing on the device may use them
+  // any more.
   void give_back(const std::vector<Channel>& channels, Pinned pinned, Event event);
 
-  // Launch the kernels that announce the start of a collective or wait for its end; they also make
-  // the short copies.
+  // launch_start() launches the kernel that announces the start of a collective, launch_wait() the
+  // one that waits for its end. These kernels also make short copies.
   Result<bool> launch_start(const Channel& channel, const ShortCopies& in, Stream stream) const;
   Result<bool> launch_wait(const Channel& channel, const ShortCopies& out, Stream stream) const;
   Result<bool> launch_reduction(const void* in, void* inout, std::size_t count, weft_gpu_type type,
@@ -111,24 +117,28 @@ class Context {
   Result<bool> copy_out(const Copy& one, Stream stream) const;
   Result<CopyStreams> copy_streams();
 
-  // Returns whether the device was reset, so that its memory is gone and nothing runs there.
+  // Returns whether the device was reset, so that its memory is gone and nothing runs there any
+  // more.
   bool is_gone() const;
 
-  // Returns whether `address` is on this context's device, so that its kernels can access it.
+  // Returns whether `address` is on this context's device, so that kernels of this context can
+  // access it.
   bool reaches(Address address) const;
 
-  // Returns whether the driver can write and wait for values in a stream without a kernel
+  // Returns whether the driver can write a value, and wait for one, in a stream without a kernel
   // (cuStreamWriteValue64).
   bool has_stream_values() const { return has_stream_values_; }
   Result<bool> write_start(const Channel& channel, std::uint64_t number, Stream stream) const;
   Result<bool> wait_until(const Channel& channel, std::uint64_t number, Stream stream) const;
 
-  // Makes the context current for a thread of Weft that calls a library which uses CUDA. The thread
-  // may then also make calls that a stream capture of the application forbids to other threads.
+  // Makes the context current on the calling thread, for threads of Weft that call a library which
+  // uses CUDA. The thread may then also make calls that a stream capture of the application forbids
+  // to other threads.
   void make_current() const;
 
  private:
   // A region that this process no longer uses, but that other processes may still have mapped.
+  // bytes: the addresses in which they say that they have not.
   struct Retired {
     Address region;
     std::vector<Address> bytes;
@@ -158,12 +168,15 @@ class Context {
   std::array<void*, kTypes> reductions_{};
   std::array<void*, kTypes> allreduces_{};
   void* gather_ = nullptr;
-  void* own_ = nullptr;        // the driver's handle of this context
-  unsigned long long id_ = 0;  // the driver's ID of the context, or of the block at mark_
-  Address mark_ = 0;           // device memory that marks the context; 0 if contexts have IDs
+  void* own_ = nullptr;  // driver's handle of this context
+  // driver's ID of this context or, if the driver has none, ID of the block at mark_.
+  unsigned long long id_ = 0;
+  // Block of device memory that marks the context; 0 if the driver has IDs of contexts.
+  Address mark_ = 0;
   int device_ = 0;
   bool has_stream_values_ = false;
-  std::mutex mutex_;  // guards the members below: all allocated resources, and those that are free
+  // Guards the members below, which are all allocated resources and those that are free.
+  std::mutex mutex_;
   std::vector<Address> all_numbers_;
   std::vector<void*> all_pinned_;
   std::vector<std::unique_ptr<FlagPages>> all_flags_;
@@ -171,11 +184,12 @@ class Context {
   std::vector<Channel> channels_;
   std::vector<Event> events_;
   std::vector<Retired> retired_;
-  std::map<std::string, Address> mapped_;  // addresses of mapped regions, by handle
-  Stream stream_ = nullptr;                // a stream of Weft's own; nullptr: not made yet
+  std::map<std::string, Address> mapped_;  // address of each mapped region, indexed by its handle
+  // Stream of Weft for own_stream(); nullptr until it is made.
+  Stream stream_ = nullptr;
   CopyStreams copy_streams_;
   std::byte* read_ = nullptr;                  // pinned memory for read()
-  std::multimap<std::size_t, Pinned> pinned_;  // free memory, by size in bytes
+  std::multimap<std::size_t, Pinned> pinned_;  // free pinned memory, by size in bytes
 };
 
 }  // namespace weft::gpu

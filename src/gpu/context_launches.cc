@@ -1,5 +1,5 @@
-// Launches kernels and stream operations of a context, and manages its regions that other processes
-// map.
+// Launches the kernels of a context and its operations in streams, and manages the memory that
+// other processes map.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -13,8 +13,8 @@ namespace {
 constexpr unsigned kThreads = 256, kMostBlocks = 1024;
 constexpr std::size_t kMostRead = 256;
 
-// Returns the number of threads of a kernel that makes these copies: one for each 16 bytes (pack)
-// of the longest copy, in whole warps.
+// Returns how many threads a kernel needs to make these copies: one for each 16 bytes (pack) of the
+// longest copy, rounded up to whole warps.
 unsigned threads_for(const ShortCopies& copies) {
   constexpr std::uint64_t kWarp = 32;
   std::uint64_t packs = 0;
@@ -117,8 +117,8 @@ Result<bool> Context::launch(const OneKernelCall& call, const Sharing& sharing, 
   return true;
 }
 
-// Announces start `number` by two writes in the stream. The driver orders the second write after
-// the first one and after all earlier work in the stream.
+// Announces start number `number` of a collective by two writes in the stream. The driver orders
+// the second write after the first one and after all earlier work in the stream.
 Result<bool> Context::write_start(const Channel& channel, std::uint64_t number,
                                   Stream stream) const {
   for (const std::uint64_t* word : {channel.device.sent, channel.device.ready}) {
@@ -147,8 +147,9 @@ Result<bool> Context::fill_now(Address to, unsigned char with, std::size_t bytes
   return true;
 }
 
-// Reads `bytes` from each address into one contiguous buffer of at most kMostRead bytes. It uses
-// Weft's own stream and pinned memory, so that it never becomes part of a capture.
+// Reads `bytes` bytes from each address into one buffer, one after the other; together at most
+// kMostRead bytes. It uses Weft's own stream and pinned memory, so that it never becomes part of a
+// capture.
 Result<const std::byte*> Context::read(const std::vector<Address>& from, std::size_t bytes) {
   const auto stream = own_stream();
   if (!stream) return stream.error();
@@ -176,8 +177,9 @@ Result<bool> Context::read_now(void* to, Address from, std::size_t bytes) {
   return true;
 }
 
-// Returns a region of device memory (context.h). Regions are never freed while the process runs:
-// the driver would wait for all kernels of this context, one of which may wait for another rank.
+// Returns device memory that other processes will map (context.h). It is never freed while the
+// process runs: the driver would wait for all kernels of this context, one of which may wait for
+// another rank.
 Result<Address> Context::region(std::size_t bytes) {
   Address made = 0;
   {
@@ -206,8 +208,8 @@ void Context::retire_region(Address region, std::vector<Address> bytes) {
   retired_.push_back({region, std::move(bytes)});
 }
 
-// Maps another process's region (context.h). Each mapping is kept for later, since other processes
-// reuse their regions.
+// Maps memory of another process (context.h). Each mapping is kept, since other processes reuse
+// their memory.
 Result<Address> Context::mapped(const MemoryHandle& handle) {
   const std::string key(reinterpret_cast<const char*>(handle.bytes), sizeof handle.bytes);
   const std::lock_guard lock(mutex_);

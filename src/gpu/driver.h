@@ -1,5 +1,5 @@
-// Driver: the functions of the CUDA driver, which is loaded at run time, since nothing in Weft is
-// linked to CUDA.
+// Driver: pointers to the functions of the CUDA driver. It is loaded at run time, since nothing in
+// Weft is linked to CUDA.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace weft::gpu {
 
-// Opaque handles of the driver.
+// Opaque handles of the CUDA driver.
 using Stream = void*;
 using Event = void*;
 using Address = std::uintptr_t;
 
-// Constants of cuda.h.
+// Constants with the values of cuda.h.
 inline Stream const kStreamPerThread = reinterpret_cast<Stream>(2);
 inline constexpr int kSuccess = 0, kInvalidValue = 1, kNotReady = 600;
 inline constexpr int kAttributeMemoryType = 2, kAttributeBlock = 7, kAttributeIsManaged = 8;
@@ -26,16 +26,16 @@ inline constexpr unsigned kHostPortable = 1, kHostMapped = 2;
 inline constexpr unsigned kStreamNonBlocking = 1, kEventWithoutTiming = 2;
 inline constexpr unsigned kNoDestructorSync = 1, kMoveReference = 1;
 inline constexpr int kCaptureRelaxed = 2;
-// Device attribute: kernels may run while the host accesses managed memory.
+// Device attribute: whether kernels may run while the host accesses managed memory.
 inline constexpr int kDeviceSharesManagedMemory = 89;
-// Device attributes: the driver can write values in streams; several processes share the device by
-// MPS.
+// Device attributes: whether the driver can write values in streams, and whether several processes
+// share the device by MPS.
 inline constexpr int kDeviceHasStreamValues = 122, kDeviceIsShared = 133;
 inline constexpr unsigned kEnablePeerAccess = 1, kWaitUntilReached = 0;
 enum CaptureStatus { kNotCapturing = 0, kCapturing = 1, kCaptureBroken = 2 };
 
-// The parameters of a copy of rows, for plain addresses only, in the layout of CUDA_MEMCPY2D of
-// cuda.h.
+// Rows: the parameters of a copy of rows, in the layout of CUDA_MEMCPY2D of cuda.h. Only plain
+// addresses are used.
 struct Rows {
   std::size_t x = 0, y = 0;
   unsigned type = kMemoryOfAnyKind;
@@ -50,7 +50,7 @@ struct RowsCopy {
 };
 
 // Lists the driver functions that Weft needs. Each entry has the name of the member of Driver, the
-// driver function and its parameters.
+// name of the driver function and its parameters.
 #define WEFT_DRIVER_CALLS(X)                                                                       \
   X(error_name, cuGetErrorName, (int code, const char** name))                                     \
   X(current_context, cuCtxGetCurrent, (void** context))                                            \
@@ -92,7 +92,7 @@ struct RowsCopy {
   X(current_device, cuCtxGetDevice, (int* device))                                                 \
   X(device_attribute, cuDeviceGetAttribute, (int* value, int which, int device))
 
-// Lists driver functions that some drivers lack; their pointers are then nullptr.
+// Lists driver functions that some drivers lack. Their pointers are then nullptr.
 #define WEFT_OPTIONAL_DRIVER_CALLS(X)                                                             \
   X(load_function, cuFuncLoad, (void* function))                                                  \
   X(context_id, cuCtxGetId, (void* context, unsigned long long* id))                              \
@@ -105,7 +105,7 @@ struct RowsCopy {
   X(wait_value, cuStreamWaitValue64_v2,                                                           \
     (Stream stream, Address at, std::uint64_t value, unsigned flags))
 
-// Types of cuda.h that are passed by value; their bytes are opaque.
+// Types of cuda.h that are passed by value. Weft does not interpret their bytes.
 struct DeviceUuid {
   unsigned char bytes[16];
 };
@@ -119,24 +119,24 @@ struct Driver {
   WEFT_OPTIONAL_DRIVER_CALLS(WEFT_DRIVER_MEMBER)
 #undef WEFT_DRIVER_MEMBER
 
-  // Returns an error such as "cuMemcpyAsync: CUDA_ERROR_INVALID_VALUE".
+  // Returns an error with text such as "cuMemcpyAsync: CUDA_ERROR_INVALID_VALUE".
   Error error(const char* call, int code) const;
 };
 
 // Returns the oldest CUDA version, such as "13.0", whose driver has all required functions and
-// accepts Weft's kernels: compiled kernels need a driver of the compiler's major version.
+// accepts Weft's kernels. (Compiled kernels need a driver of the compiler's major version.)
 std::string oldest_cuda();
 
-// Returns the driver of this process, which the first call loads; an error says what is missing on
-// this machine.
+// Returns the CUDA driver, which the first call loads. Returns an error that says what is missing
+// on this machine if it cannot be used.
 Result<const Driver*> driver();
 
-// Returns whether the host cannot access this memory at all, or not while kernels run on the
-// memory's device.
+// Returns whether the host cannot access this memory, or cannot while kernels run on the memory's
+// device.
 bool is_of_device(const Driver& driver, const void* memory);
 
-// Allows the calling thread, while the object exists, the calls that a stream capture forbids. It
-// affects no captured stream.
+// OutsideCapture: while it exists, the calling thread may make calls that a stream capture forbids.
+// It affects no captured stream.
 class OutsideCapture {
  public:
   explicit OutsideCapture(const Driver& driver) : driver_(driver) {

@@ -6,8 +6,8 @@
 
 namespace weft::gpu {
 
-// Copies data and announces the start of a collective; weft_wait below waits for its end. Both
-// kernels are launched with one thread block.
+// weft_start copies data and announces the start of a collective. weft_wait below waits for its
+// end, and then copies data. Both kernels are launched with one thread block.
 extern "C" __global__ void __launch_bounds__(kMostCopyThreads)
     weft_start(weft_gpu_flags flags, ShortCopies copies) {
   copy_and_start(flags, copies, threadIdx.x, blockDim.x, [] { __syncthreads(); });

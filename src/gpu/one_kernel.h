@@ -1,8 +1,8 @@
 // Carries out a collective in one kernel, for ranks whose devices can access each other's memory.
 // Each thread block publishes its slice of the data with a flag, waits for the flags of the same
 // block on the other ranks, and reduces or copies the published data. No block waits for another
-// block of its own rank. Data longer than a slot take several rounds. The kernels and the tests'
-// host implementation share these functions.
+// block of its own rank. Data longer than a slot (256 KiB) take several rounds. The kernels use
+// these functions, and so does an implementation on the host for tests.
 #pragma once
 
 #include <cstddef>
@@ -24,32 +24,35 @@ inline constexpr unsigned kOneKernelThreads = 512;
 // block has its own place, which is the same in both slots and all rounds.
 struct Spot {
   std::byte slots[2][kSlotBytes];
-  // The last round that each rank (first index) has published, for each thread block.
+  // The last round that each rank (first index) has published, for each thread block (second
+  // index).
   std::uint64_t flags[kMostPeers][kMostSlices];
-  std::uint64_t published[kMostSlices];  // the owner's last published round
+  // Last round that the rank which owns the spot has published, for each thread block.
+  std::uint64_t published[kMostSlices];
   std::uint64_t finished[kMostSlices];
 };
 
-// Returns the number of thread blocks in the kernel, each with a slice of the data; equal on all
-// ranks.
+// Returns the number of thread blocks in the kernel, each of which has a slice of the data. It is
+// equal on all ranks.
 inline int slices_of(std::size_t bytes) {
   constexpr std::size_t kSliceBytes = kOneKernelThreads * kPackBytes;
   const std::size_t wanted = (bytes + kSliceBytes - 1) / kSliceBytes;
   return wanted < kMostSlices ? static_cast<int>(wanted) : kMostSlices;
 }
 
-// The parameter of the kernels: where the ranks exchange data, and flags shared with the host.
+// Sharing: a parameter of the kernels: where the ranks exchange data, and the flags that the kernel
+// shares with the host.
 struct Sharing {
-  Spot* spots[kMostPeers];    // indexed by rank
-  const std::uint64_t* done;  // flag set by the host: WEFT_GPU_GIVEN_UP ends all waiting
-  std::uint64_t* failed;      // flag for the host: the kernel stores WEFT_GPU_GIVEN_UP
+  Spot* spots[kMostPeers];    // each rank's spot, indexed by rank
+  const std::uint64_t* done;  // the host stores WEFT_GPU_GIVEN_UP here to end all waiting
+  std::uint64_t* failed;      // the kernel stores WEFT_GPU_GIVEN_UP here when it has given up
   int rank, ranks;
 };
 
 enum Phases { kPublish = 1, kFinish = 2, kBoth = 3 };
 
-// The part of the work that one thread does: the slice of its thread block, and its number within
-// the block.
+// Share: which part of the work one thread does: the slice of its thread block, and the thread's
+// number in the block.
 struct Share {
   int slice, slices;
   std::uint64_t thread, threads;
@@ -64,7 +67,8 @@ WEFT_DEVICE bool is_given_up(const Sharing& sharing, int slice) {
   return weft_device_load(sharing.done) == WEFT_GPU_GIVEN_UP;
 }
 
-// Gives up the collective and releases the other ranks, which then report it.
+// Gives up the collective, and tells the host and the other ranks, so that no rank waits for this
+// one.
 WEFT_DEVICE void give_up(const Sharing& sharing, int slice) {
   weft_device_store(sharing.failed, WEFT_GPU_GIVEN_UP);
   for (int peer = 0; peer < sharing.ranks; ++peer) {
@@ -72,8 +76,8 @@ WEFT_DEVICE void give_up(const Sharing& sharing, int slice) {
   }
 }
 
-// Waits until `peer` has published this round. Returns true if it has, false if the collective was
-// given up. The host's flag is slow to read, so it is read only now and then.
+// Waits until `peer` has published this round. Returns false if the collective was given up. The
+// host's flag is slow to read, so it is read only now and then.
 WEFT_DEVICE bool wait_for(const Sharing& sharing, int peer, int slice, std::uint64_t round) {
   constexpr int kBetweenLooks = 32;
   const std::uint64_t* const flag = &sharing.spots[sharing.rank]->flags[peer][slice];
@@ -90,15 +94,15 @@ WEFT_DEVICE bool wait_for(const Sharing& sharing, int peer, int slice, std::uint
   }
 }
 
-// The data of one thread block in one round, counted in packs (gpu/packs.h): the block has packs
-// [begin, end), and the round begins with pack `first`.
+// Slice: the data of one thread block in one round, counted in packs of 16 bytes (gpu/packs.h). The
+// block has packs begin, …, end - 1, and the round begins with pack `first`.
 struct Slice {
   std::uint64_t first, begin, end;
-  std::uint64_t of_round;  // number of packs that all blocks have in the round
+  std::uint64_t of_round;  // number of packs that all blocks together have in the round
 };
 
-// Returns the block's slice in the round that begins with pack `first`. The last round may fill
-// only the first part of a slot.
+// Returns the slice of the thread block in the round that begins with pack `first`. In the last
+// round, the slices of some blocks may be empty.
 WEFT_DEVICE Slice slice_of(std::uint64_t first, std::uint64_t packs, const Share& share) {
   constexpr std::uint64_t kMost = kSlotBytes / kPackBytes;
   const auto slice = static_cast<std::uint64_t>(share.slice);
@@ -109,10 +113,10 @@ WEFT_DEVICE Slice slice_of(std::uint64_t first, std::uint64_t packs, const Share
   return {first, first + (begin < all ? begin : all), first + (end < all ? end : all), all};
 }
 
-// Copies `in`, unless it is null, to this rank's slot of the round, and raises the flags on all
-// ranks. Returns true if the previous round was waited for; otherwise the flags say that the
-// collective is given up, and the result is false. The flags release all earlier writes of these
-// threads.
+// Copies this thread's part of `in`, unless it is null, to this rank's slot, and raises the flags
+// for `round` on all ranks. waited_for: whether the round before was finished; if it is false,
+// publish() gives the collective up on all ranks instead, and returns false. A rank that sees the
+// flag sees all earlier writes of this thread block.
 template <class T, class Sync>
 WEFT_DEVICE bool publish(const Sharing& sharing, const T* in, std::uint64_t count,
                          const Slice& slice, std::uint64_t round, bool waited_for,
@@ -138,11 +142,11 @@ WEFT_DEVICE bool publish(const Sharing& sharing, const T* in, std::uint64_t coun
   return waited_for;
 }
 
-// Publishes `in`, round by round. When all ranks have published a round, calls take(first, slot,
-// at) for each pack of this thread: `first` is the index of the pack's first element in the data,
-// `at` the one in the slot. sync(lost) is a barrier of the block that returns whether any thread
-// has found the collective given up. Phase kPublish publishes the first round; each later round is
-// published when all ranks have reached the previous one.
+// Carries out the rounds for one thread block. In each round it publishes a part of `in` and waits
+// until all ranks have published theirs. Then it calls take(first, slot, at) for each pack of this
+// thread: `first` is the index of the pack's first element in the data, `at` the one in the slot.
+// sync(lost) is a barrier of the block that returns whether any of its threads has found the
+// collective given up. phases: kPublish publishes the first round; kFinish does everything else.
 template <class T, class Sync, class Take>
 WEFT_DEVICE void meet_in_slice(const Sharing& sharing, const T* in, std::uint64_t count, int phases,
                                const Share& share, const Sync& sync, const Take& take) {
@@ -151,7 +155,7 @@ WEFT_DEVICE void meet_in_slice(const Sharing& sharing, const T* in, std::uint64_
   const auto ranks = static_cast<std::uint64_t>(sharing.ranks);
   const std::uint64_t packs = (count + kElements - 1) / kElements;
   std::uint64_t round = own.published[share.slice], finished = own.finished[share.slice];
-  sync(false);  // all threads must have read the two counters
+  sync(false);  // no thread may change the two counters before all threads have read them
 
   for (std::uint64_t first = 0; first < packs; first += kSlotBytes / kPackBytes) {
     const Slice slice = slice_of(first, packs, share);
@@ -173,7 +177,7 @@ WEFT_DEVICE void meet_in_slice(const Sharing& sharing, const T* in, std::uint64_
   }
 }
 
-// Returns a pack of the data that a rank has published in a slot.
+// Returns a pack of the data that `rank` has published in a slot.
 template <class T>
 WEFT_DEVICE Pack<T> published(const Sharing& sharing, int rank, std::uint64_t slot,
                               std::uint64_t at) {
@@ -181,7 +185,7 @@ WEFT_DEVICE Pack<T> published(const Sharing& sharing, int rank, std::uint64_t sl
   return *reinterpret_cast<const Pack<T>*>(data + at);
 }
 
-// Reduces the ranks' data in rank order, so that all ranks get identical bits.
+// Reduces the ranks' data in rank order, so that the result is bitwise identical on all ranks.
 template <class T, class Sync>
 WEFT_DEVICE void allreduce_slice(const Sharing& sharing, const T* in, T* out, std::uint64_t count,
                                  weft_gpu_op op, int phases, const Share& share, const Sync& sync) {
@@ -198,7 +202,8 @@ WEFT_DEVICE void allreduce_slice(const Sharing& sharing, const T* in, T* out, st
   meet_in_slice(sharing, in, count, phases, share, sync, take);
 }
 
-// Gathers equally many bytes from each rank. root: the root of a broadcast; -1 for an allgather.
+// Gathers equally many bytes from each rank or, if `root` is not -1, broadcasts the bytes of the
+// root.
 template <class Sync>
 WEFT_DEVICE void gather_slice(const Sharing& sharing, const std::uint8_t* in, std::uint8_t* out,
                               std::uint64_t bytes, int root, int phases, const Share& share,

@@ -6,9 +6,9 @@
 namespace weft::gpu {
 namespace {
 
-// Returns a number for the stream's thread: the calling thread's if the stream is
-// cudaStreamPerThread, which is a different stream in each thread; otherwise 0. Thread numbers are
-// never reused.
+// Returns a number by which uses of the stream are told apart. cudaStreamPerThread is a different
+// stream in each thread, so its number is that of the calling thread, which is never reused. For
+// other streams it is 0.
 std::uint64_t owner_of(Stream stream) {
   static std::atomic<std::uint64_t> threads{0};
   thread_local const std::uint64_t mine = ++threads;
@@ -57,7 +57,7 @@ Result<bool> Operation::start(Stream stream) {
   return enqueued ? enqueued : failed_with(enqueued.error());
 }
 
-// Marks the operation as failed, since other ranks may rely on work that was left incomplete here.
+// Marks the operation as failed, since work that other ranks rely on may be incomplete here.
 // Returns the error.
 Result<bool> Operation::failed_with(const Error& error) {
   fail(error);
@@ -92,7 +92,7 @@ bool Operation::notices_by_stream() const {
 
 std::optional<ShortCopies> Operation::by_kernel(const std::vector<Copy>& copies, Way way) const {
   if (notices_by_stream() || copies.size() > kMostShortCopies) return std::nullopt;
-  // No kernel copies then; the driver copies from any device.
+  // If kernels cannot access the memory, the driver copies, since it can copy from any device.
   if (!kernels_reach_all_) return std::nullopt;
   ShortCopies made{};
   std::size_t bytes = 0;
@@ -108,8 +108,8 @@ std::optional<ShortCopies> Operation::by_kernel(const std::vector<Copy>& copies,
   return made;
 }
 
-// Enqueues the copies of a chunk into pinned memory, and then the announcement to the agent that it
-// can start.
+// Enqueues the copies of a chunk into pinned memory, and then the announcement to the agent that
+// the chunk can start.
 Result<bool> Operation::tell_start(std::size_t chunk, Stream stream) {
   const Channel& channel = holdings_.channels[chunk];
   const std::vector<Copy>& in = chunks_[chunk].in;
@@ -153,7 +153,7 @@ Result<bool> Operation::enqueue_start(Stream stream) {
 Result<bool> Operation::wait(Stream stream) {
   if (const auto good = not_failed(); !good) return good;
   if (!started_.load(std::memory_order_relaxed)) {
-    // This is an error, since there is no result to wait for.
+    // There is no result to wait for, so this is an error.
     return Error{"a collective is waited for that was not started before"};
   }
   return enqueue_wait(stream);
@@ -188,7 +188,7 @@ Result<weft_gpu_flags> Operation::flags() {
 }
 
 // If the stream is being captured, keeps the operation alive until the graph and all graphs
-// instantiated from it are destroyed. *captured: whether it is.
+// instantiated from it are destroyed. *captured: gets whether it is being captured.
 Result<bool> Operation::held_by_graph(Stream stream, bool* captured) {
   const Driver& driver = context_->driver();
   int status = kNotCapturing;
@@ -219,7 +219,8 @@ Result<bool> Operation::held_by_graph(Stream stream, bool* captured) {
   owner_->count_graphs(1);
   code = driver.retain_user_object(graph, object, 1, kMoveReference);
   if (code == kSuccess) return true;
-  driver.release_user_object(object, 1);  // its destructor drops the reference to this operation
+  // Releasing the object also drops its reference to this operation.
+  driver.release_user_object(object, 1);
   return driver.error("cuGraphRetainUserObject", code);
 }
 
@@ -244,8 +245,8 @@ Result<bool> Operation::record_and(const Result<bool>& error, bool captured, Str
   return error;
 }
 
-// Returns whether all streams that use the operation have completed. After a device error nothing
-// runs any more; after a reset the events are gone.
+// Returns whether all work of the operation in streams has completed. After a device error nothing
+// runs any more, and after a reset the events are gone; both count as completed.
 bool Operation::streams_have_passed() const {
   if (context_->is_gone()) return true;
   const std::lock_guard lock(mutex_);
@@ -264,7 +265,8 @@ void Operation::fail(const Error& error, bool is_news) {
     if (failed_.load(std::memory_order_relaxed)) return;
     why_failed_ = error;
     is_told_ = !is_news;
-    // This store must come first, so that a thread that learns of the error also finds it here.
+    // This store comes before the error is told to anyone, so that a thread that learns of the
+    // error also finds it here.
     failed_.store(true, std::memory_order_release);
     if (is_news) owner_->untold().add(error.message);
   }
@@ -279,22 +281,22 @@ void Operation::fail_if_given_up() {
        " before it had waited for it"});
 }
 
-// Returns whether a kernel has given up the operation; it then blocks nobody.
+// Returns whether a kernel has given up the operation. No kernel waits for it then.
 bool Operation::was_given_up() const {
   return weft_device_load(&holdings_.channels[0].host->ready) == WEFT_GPU_GIVEN_UP;
 }
 
-// Returns whether another operation may reuse this one's spot (its memory in one_kernel.h). If not,
-// the spot's flags do not hold rounds, or the next operation would look as if it had been started
-// again too early.
+// Returns whether another operation may use this one's spot (its memory, see one_kernel.h). It may
+// not after a failure, since the flags there do not hold rounds then, or while a round is published
+// but not finished, since the next operation would look as if it had been started again too early.
 bool Operation::leaves_its_spot_in_order() const {
   if (failed_.load(std::memory_order_acquire) || was_given_up()) return false;
   return !in_halves_.load(std::memory_order_relaxed) ||
          by_kernel_.peers->is_finished(by_kernel_.spot);
 }
 
-// Returns the operation's error, if it has failed. An error returned here is not reported again at
-// the end.
+// Returns the operation's error if it has failed, otherwise true. An error that was returned here
+// is not reported again when the process ends.
 Result<bool> Operation::not_failed() {
   fail_if_given_up();
   if (!failed_.load(std::memory_order_acquire)) return true;

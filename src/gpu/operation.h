@@ -22,35 +22,34 @@
 namespace weft::gpu {
 
 struct Chunk {
-  std::vector<Copy> in, out;  // copies before the chunk starts, and after it has ended
+  std::vector<Copy> in, out;  // copies before the chunk starts, and copies after it has ended
 };
 
-// The work of an operation that the agent carries out.
+// Collective: the part of an operation that the agent carries out.
 class Collective {
  public:
   virtual ~Collective() = default;
-  // Starts a chunk. Returns true if that succeeded; false if the chunk cannot start yet, so that
-  // the agent tries again.
+  // Starts a chunk. Returns false if the chunk cannot start yet, so that the agent must try again.
   virtual Result<bool> start(std::size_t chunk) = 0;
   // Returns whether the chunk has ended.
   virtual Result<bool> test(std::size_t chunk) = 0;
-  // Returns whether the next collective in the same order may start.
+  // Returns whether the next collective on the same communicator may start.
   virtual bool lets_next_start() const { return true; }
-  // Progresses the collective. Returns whether nothing of it is in progress any more; that may also
-  // be so after a failure.
+  // Progresses the collective, and returns whether nothing of it is in progress any more. It may
+  // also be called after a failure.
   virtual bool is_quiet() { return true; }
-  // Returns whether the collective's own copies no longer use the buffers, so that later work in
-  // the stream may. It is called after a failure, when nothing more may start.
+  // Returns whether the collective's own copies no longer use the user's buffers, so that later
+  // work in the stream may. It is called after a failure, when nothing more may start.
   virtual bool has_released_buffers() { return true; }
 };
 
-// Numbers the collectives of a communicator that must start chunk by chunk in the order in which
-// they were enqueued. When one of them fails, no later one may start, since it would match another
-// collective on the other ranks.
+// Order: numbers the collectives of a communicator that must start in the order in which they were
+// enqueued, chunk by chunk. When one of them fails, no later one may start, since it would match
+// another collective on the other ranks.
 class Order {
  public:
   std::uint64_t next_number() { return made_.fetch_add(1, std::memory_order_relaxed); }
-  // Lets no collective start whose number is this one or a later one.
+  // Lets no collective start that has this number or a later one.
   void break_from(std::uint64_t number) {
     std::uint64_t before = broken_from_.load(std::memory_order_relaxed);
     while (number < before && !broken_from_.compare_exchange_weak(before, number)) {
@@ -66,8 +65,8 @@ class Order {
   std::atomic<std::uint64_t> made_{0}, broken_from_{~std::uint64_t{}};
 };
 
-// A collective that kernels alone carry out (one_kernel.h). The agent only checks whether a rank
-// has given it up.
+// ByKernel: a collective that kernels alone carry out (one_kernel.h). The agent only checks whether
+// a rank has given it up.
 struct ByKernel {
   std::shared_ptr<Peers> peers;
   int spot = 0;
@@ -76,22 +75,22 @@ struct ByKernel {
 
 class Operation;
 
-// OperationOwner: the process-wide state that owns operations, as they see it.
+// OperationOwner: what operations need of the process-wide state that owns them.
 class OperationOwner {
  public:
   virtual ~OperationOwner() = default;
   virtual const Options& options() const = 0;
   virtual Untold& untold() = 0;
-  // Tells the agent that it will soon have something to do.
+  // Tells the agent that an operation will soon be ready.
   virtual void expect() = 0;
   virtual void count_graphs(int change) = 0;
-  // Drops one reference. It calls no driver function, since graphs call it, too.
+  // Drops one reference to the operation. It calls no driver function, since graphs call it, too.
   virtual void release(Operation* operation) = 0;
 };
 
-// The resources of one operation, held until nothing uses them.
+// Holdings: the resources of one operation, which it holds until nothing uses them.
 struct Holdings {
-  // Has an entry per chunk, or only one if a kernel carries out the operation.
+  // Flags for each chunk; a single entry if a kernel carries out the operation.
   std::vector<Channel> channels;
   Pinned pinned;
   Event event = nullptr;
@@ -99,7 +98,8 @@ struct Holdings {
 
 class Operation {
  public:
-  // order: nullptr if chunks may start in any order, as in persistent collectives.
+  // order: the order of the communicator's collectives; nullptr if chunks may start in any order,
+  // as in persistent collectives.
   Operation(OperationOwner* owner, Context* context, std::vector<Chunk> chunks,
             std::unique_ptr<Collective> collective, Holdings holdings,
             std::shared_ptr<Order> order);
@@ -107,22 +107,23 @@ class Operation {
 
   Result<bool> start(Stream stream);
   Result<bool> wait(Stream stream);
-  // Starts the operation and waits for it; a collective in one kernel needs only one launch for
-  // both.
+  // Starts the operation and waits for it in the stream. A collective in one kernel needs only one
+  // launch for both.
   Result<bool> run(Stream stream);
-  // Returns whether the operation may be started repeatedly. Otherwise it is started once, when it
-  // is made.
+  // Returns whether the operation may be started repeatedly. Any other operation is started once,
+  // when it is made.
   bool is_persistent() const { return !order_; }
-  // Returns the flags by which the user's kernels can start the operation themselves.
+  // Returns the flags by which kernels of the user can start the operation and wait for it.
   Result<weft_gpu_flags> flags();
-  // Returns the operation's error if it has failed.
+  // Returns the operation's error if it has failed, otherwise true.
   Result<bool> status() { return not_failed(); }
   bool is_by_kernel() const { return by_kernel_.peers != nullptr; }
-  // Returns a sentence about how the data are transferred.
+  // Returns text that says how the data are transferred.
   const std::string& path() const { return path_; }
   void set_path(std::string path) { path_ = std::move(path); }
 
-  // Adds a reference. The user holds the first one, and each graph holds one of its own.
+  // Adds a reference. The user has the first one, and each graph that contains the operation has
+  // one.
   void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
   bool release() { return references_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
@@ -134,9 +135,10 @@ class Operation {
   Result<bool> enqueue_start(Stream stream);
   Result<bool> enqueue_wait(Stream stream);
   Result<bool> enqueue_phases(int phases, Stream stream);
-  // The direction of copies: into the collective's memory, or out of it.
+  // Says whether copies go into the collective's memory or out of it.
   enum class Way { in, out };
-  // Returns the copies in the form that a kernel makes them; nothing if the driver must make them.
+  // Returns the copies in the form in which a kernel makes them; nothing if the driver must make
+  // them.
   std::optional<ShortCopies> by_kernel(const std::vector<Copy>& copies, Way way) const;
   Result<bool> tell_start(std::size_t chunk, Stream stream);
   Result<bool> wait_for_end(std::size_t chunk, Stream stream);
@@ -144,11 +146,11 @@ class Operation {
   bool was_given_up() const;
   bool leaves_its_spot_in_order() const;
   Result<bool> record(Stream stream);
-  // Records the event even after an error, since earlier work in the stream uses the resources,
-  // too.
+  // Records the stream's event and returns `error`. After an error it is recorded, too, since
+  // earlier work in the stream uses the operation's resources.
   Result<bool> record_and(const Result<bool>& error, bool captured, Stream stream);
-  // Marks the operation as failed. is_news: false if the failure is only a consequence of an
-  // earlier one.
+  // Marks the operation as failed. is_news: false if the failure only follows from one that was
+  // reported before.
   void fail(const Error& error, bool is_news = true);
   void fail_if_given_up();
   Result<bool> failed_with(const Error& error);
@@ -162,42 +164,45 @@ class Operation {
   const std::unique_ptr<Collective> collective_;
   const Holdings holdings_;
   const std::shared_ptr<Order> order_;
-  const std::uint64_t number_ = 0;  // position among the operations of order_
+  const std::uint64_t number_ = 0;  // position among the collectives of order_
   const ByKernel by_kernel_;
-  const bool kernels_reach_all_ = true;  // kernels can access all memory that the chunks copy
+  // Whether kernels can access all memory that the chunks copy.
+  const bool kernels_reach_all_ = true;
   std::string path_ = "by calls of MPI's";
-  // Number of starts of each chunk, counted if the driver writes values into streams. From the
-  // first capture on, kernels count instead, since launches of graphs are not seen here.
+  // How often each chunk was started, counted while the driver writes these numbers into streams.
+  // From the first capture on, kernels count instead, since the host does not see launches of
+  // graphs.
   std::vector<std::uint64_t> starts_;
   bool kernels_count_ = false;
-  // True once a start was enqueued, or the user's kernels may have started the operation.
+  // True once a start was enqueued, or kernels of the user may have started the operation.
   std::atomic<bool> started_{false};
-  // True if this collective of kernels is carried out in two launches, the first of which only
-  // publishes data.
+  // True if a collective in one kernel is launched in two halves, the first of which only publishes
+  // data.
   std::atomic<bool> in_halves_{false};
   std::atomic<int> references_{1};
   std::atomic<bool> failed_{false};
-  // leaving_: no stream will start the operation any more; left_: the agent has released it.
+  // leaving_: no stream will start the operation any more. left_: the agent no longer uses it.
   std::atomic<bool> leaving_{false}, left_{false};
   mutable std::mutex mutex_;  // guards the next three members
   Error why_failed_;
-  bool is_told_ = false;  // true if the error was returned to the user, or need not be
-  // A stream that was given work, and the last event recorded there. The first stream's event
-  // belongs to holdings_.
+  bool is_told_ = false;  // whether the error was returned to the user, or need not be
+  // A stream in which work of the operation was enqueued, and the event recorded behind that work.
+  // The event of the first stream belongs to holdings_.
   struct Used {
     Stream stream;
-    std::uint64_t thread;  // number of the thread for cudaStreamPerThread; otherwise 0
+    std::uint64_t thread;  // number of the thread if the stream is cudaStreamPerThread; otherwise 0
     Event event;
   };
   std::vector<Used> used_;
 
-  // The agent's state of a chunk. These and the following members are used by the agent only.
+  // The agent's state of one chunk. This and the members below are used only by the agent's thread.
   struct Progress {
-    std::uint64_t seen = 0;  // number of starts seen
+    std::uint64_t seen = 0;  // number of starts that the agent has seen
     bool active = false;
   };
   std::vector<Progress> progress_;
-  // Number of chunks started so far. It is used with an order, in which each chunk is started once.
+  // Number of chunks that have started. It counts only for operations with an order, whose chunks
+  // start once.
   std::size_t begun_ = 0;
   bool given_up_ = false;
 };

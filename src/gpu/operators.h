@@ -1,5 +1,5 @@
-// Elementwise reductions of device data. The kernels and the tests' host implementation share these
-// functions, so CI runs the code that the device runs.
+// Elementwise reductions of device data. The kernels use these functions, and so does an
+// implementation on the host for tests, so CI runs the code that the device runs.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,8 @@ WEFT_DEVICE std::uint32_t bits_of_float(float value) {
   return bits;
 }
 
-// A floating-point number in IEEE 754's 16-bit format. Conversions round to nearest, ties to even.
+// Half: a floating-point number in IEEE 754's 16-bit format. Conversions to it round to nearest,
+// ties to even.
 struct Half {
   std::uint16_t bits;
 
@@ -31,7 +32,8 @@ struct Half {
     const std::uint32_t sign = (bits & 0x8000u) << 16, rest = bits & 0x7fffu;
     if (rest >= 0x7c00u) return float_of_bits(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
     if (rest >= 0x400u) return float_of_bits(sign | ((rest << 13) + (112u << 23)));
-    const float tiny = static_cast<float>(rest) * 0x1p-24f;  // subnormal: the conversion is exact
+    // The value is subnormal; this conversion is exact.
+    const float tiny = static_cast<float>(rest) * 0x1p-24f;
     return float_of_bits(sign | bits_of_float(tiny));
   }
   WEFT_DEVICE static Half of(float value) {
@@ -39,7 +41,8 @@ struct Half {
     const std::uint32_t rest = all & 0x7fffffffu;
     if (rest > 0x7f800000u) return {static_cast<std::uint16_t>(sign | 0x7e00u)};
     if (rest >= 0x477ff000u) return {static_cast<std::uint16_t>(sign | 0x7c00u)};
-    if (rest < 0x38800000u) {  // subnormal: the addition rounds to a multiple of 2^-24
+    // The result is subnormal; the addition rounds it to a multiple of 2^-24.
+    if (rest < 0x38800000u) {
       const float shifted = float_of_bits(rest) + 0.5f;
       return {static_cast<std::uint16_t>(sign | (bits_of_float(shifted) - bits_of_float(0.5f)))};
     }
@@ -48,7 +51,7 @@ struct Half {
   }
 };
 
-// A bfloat16 is the upper half of a float.
+// Bfloat16: the upper 16 bits of a float.
 struct Bfloat16 {
   std::uint16_t bits;
 
@@ -61,7 +64,7 @@ struct Bfloat16 {
 };
 
 // Combines two values of a type that has its own arithmetic. Returns `a` for an operator that the
-// type lacks; supports() rejects such calls on the host beforehand.
+// type lacks; supports() rejects such calls on the host before.
 template <class T>
 WEFT_DEVICE T combined_as(weft_gpu_op op, T a, T b) {
   switch (op) {
@@ -92,7 +95,7 @@ WEFT_DEVICE T combined_as(weft_gpu_op op, T a, T b) {
 
 template <class T>
 WEFT_DEVICE T combined(weft_gpu_op op, T a, T b) {
-  // Computes without sign, so that overflow wraps.
+  // Integers are computed without sign, so that overflow wraps around.
   if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
     using Unsigned = std::make_unsigned_t<T>;
     if (op == WEFT_GPU_SUM)
@@ -101,7 +104,7 @@ WEFT_DEVICE T combined(weft_gpu_op op, T a, T b) {
       return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
     }
     return combined_as(op, a, b);
-  } else if constexpr (std::is_same_v<T, std::uint16_t>) {  // its product would overflow int
+  } else if constexpr (std::is_same_v<T, std::uint16_t>) {  // products would overflow an int
     return static_cast<T>(combined_as<std::uint32_t>(op, a, b));
   } else if constexpr (std::is_arithmetic_v<T>) {
     return combined_as(op, a, b);
@@ -125,8 +128,7 @@ inline bool supports(weft_gpu_type type, weft_gpu_op op) {
          (is_integer(type) || !is_bitwise(op));
 }
 
-// Lists the element types. Each entry has the kernel's name and the type, in the order of
-// weft_gpu_type.
+// Lists the element types: the name in kernels, and the C++ type, in the order of weft_gpu_type.
 // clang-format off
 #define WEFT_GPU_TYPES(X) \
   X(int8, std::int8_t) \

@@ -9,8 +9,8 @@
 namespace weft::gpu {
 namespace {
 
-// Returns the index of the variable's value among three words; `otherwise` if it is not set; -1 for
-// any other value.
+// Returns the index of the environment variable's value among three words; `otherwise` if the
+// variable is not set; -1 if it has any other value.
 int chosen(const char* variable, const char* const (&words)[3], int otherwise) {
   const char* const given = std::getenv(variable);
   if (!given || !*given) return otherwise;
@@ -20,8 +20,8 @@ int chosen(const char* variable, const char* const (&words)[3], int otherwise) {
   return -1;
 }
 
-// Reads a size in bytes, which stays unchanged if the variable is not set. Returns true, or false
-// if the value is not a number.
+// Reads a number of bytes from an environment variable. Leaves *bytes unchanged if the variable is
+// not set. Returns false if its value is not a number.
 bool read_bytes(const char* variable, std::size_t* bytes) {
   const char* const given = std::getenv(variable);
   if (!given || !*given) return true;
@@ -32,10 +32,11 @@ bool read_bytes(const char* variable, std::size_t* bytes) {
 
 }  // namespace
 
-// Variable WEFT_GPU_ONE_KERNEL: whether short collectives go in one kernel: auto, on, off.
-// Variable WEFT_GPU_ONE_KERNEL_BYTES: up to how many bytes of a rank go in one kernel.
-// Variable WEFT_GPU_NOTIFY: how streams tell of starts, and wait: kernel, stream, auto.
-// Variable WEFT_GPU_KERNEL_COPY: up to how many bytes the kernels that do so copy data themselves.
+// Reads the options of collectives in streams from these environment variables:
+// WEFT_GPU_ONE_KERNEL: whether short collectives are carried out in one kernel: auto, on, off.
+// WEFT_GPU_ONE_KERNEL_BYTES: up to how many bytes of a rank they are.
+// WEFT_GPU_NOTIFY: by what streams announce starts and wait for ends: kernel, stream, auto.
+// WEFT_GPU_KERNEL_COPY: up to how many bytes these kernels copy data themselves.
 Result<Options> options_of_environment() {
   static constexpr const char* kOneKernel[] = {"auto", "on", "off"};
   static constexpr const char* kNotify[] = {"kernel", "stream", "auto"};

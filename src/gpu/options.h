@@ -1,4 +1,4 @@
-// Options for collectives in streams, set by environment variables.
+// Options for collectives in streams, which environment variables set.
 #pragma once
 
 #include <cstddef>
@@ -8,20 +8,21 @@
 
 namespace weft::gpu {
 
-// Says whether collectives are carried out in one kernel. `automatic`: they are if the kernels of
-// all ranks can run at the same time.
+// Says whether short collectives are carried out in one kernel. `automatic`: they are if the
+// kernels of all ranks can run at the same time.
 enum class OneKernel { automatic, on, off };
-// Says how a stream announces starts and waits for ends outside captures: by Weft's kernels, or by
-// the driver's stream memory operations. `automatic` prefers the latter if the device has them.
+// Says by what a stream announces the start of a collective and waits for its end: by kernels of
+// Weft, or by the driver's stream memory operations. `automatic` uses the latter if the device has
+// them. Streams that are being captured always use kernels.
 enum class Notify { kernel, stream, automatic };
 
 struct Options {
   OneKernel one_kernel = OneKernel::automatic;
   Notify notify = Notify::kernel;
-  // Most bytes of a copy that the kernels make which announce a start or wait for an end.
+  // Most bytes that the kernels which announce a start or wait for an end copy themselves.
   std::size_t copied_by_kernels = 32 << 10;
-  // Most bytes per rank of a collective in one kernel. The start publishes data that fit into one
-  // slot, so the other ranks need no later step of this rank for them.
+  // Most bytes per rank of a collective in one kernel. Data of this length fit into one slot, so
+  // the start publishes all of them, and the other ranks need no later step of this rank.
   std::size_t in_one_kernel = kSlotBytes;
 };
 

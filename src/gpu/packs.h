@@ -1,5 +1,5 @@
-// Packs: the units of 16 bytes in which kernels move aligned data. The kernels and the tests' host
-// implementation share these functions.
+// Packs: units of 16 bytes in which kernels move aligned data. The kernels use these functions, and
+// so does an implementation on the host for tests.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct alignas(kPackBytes) Pack {
   T elements[kElements];
 };
 
-// Returns a pack with the elements from `first` on, as far as there are any.
+// Returns a pack with the elements from index `first` on. The last pack of the data may have fewer.
 template <class T>
 WEFT_DEVICE Pack<T> pack_of(const T* data, std::uint64_t first, std::uint64_t count) {
   if (reinterpret_cast<std::uintptr_t>(data) % kPackBytes == 0 &&

@@ -18,8 +18,8 @@ void set_reason(const std::string& why, Offer* offer) {
   offer->why_not[length] = '\0';
 }
 
-// Returns whether the MPS control daemon runs. Drivers before CUDA 12.4 do not report whether
-// processes share the device.
+// Returns whether CUDA's MPS control daemon runs. Drivers before CUDA 12.4 do not report whether
+// processes share the device by MPS.
 bool daemon_is_there() {
   const char* const given = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
   const std::string directory = given && *given ? given : "/tmp/nvidia-mps";
@@ -152,14 +152,14 @@ Sharing Peers::sharing(int spot, const Channel& channel) const {
   return made;
 }
 
-// Tells the other ranks that this one no longer uses their regions, and lets its own be reused once
-// they have all done so, too.
+// Tells the other ranks that this one no longer uses their regions. This rank's own region is
+// reused once all other ranks have told the same.
 Peers::~Peers() {
   std::vector<Address> waited_for;
   for (std::size_t rank = 0; rank < regions_.size(); ++rank) {
     if (rank == static_cast<std::size_t>(rank_)) continue;
     const Address closed = regions_[rank] + offsetof(Region, closed);
-    // The result is not needed: if the write fails, the owner merely never reuses that region.
+    // The result is not needed: if the write fails, the owner never reuses that region.
     (void)context_->fill_now(closed + static_cast<Address>(rank_), 1, 1);
     waited_for.push_back(own_ + offsetof(Region, closed) + rank);
   }

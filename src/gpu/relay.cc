@@ -52,7 +52,7 @@ Result<bool> Relay::progress() {
   return true;
 }
 
-// Moves the buffer to its next stage. Returns whether the stage has changed.
+// Moves the pinned buffer to its next stage if it can. Returns whether the stage has changed.
 Result<bool> Relay::advance(StagingBuffer* buffer) {
   switch (buffer->stage) {
     case Stage::free:
@@ -67,7 +67,7 @@ Result<bool> Relay::advance(StagingBuffer* buffer) {
         buffer->stage = Stage::free;
         return true;
       }
-      // Chunks start in their order, since all ranks must start them alike.
+      // Chunks start in the order of their numbers, since all ranks must start them alike.
       if (buffer->chunk != begun_) return false;
       const auto started = collective_->start(buffer->chunk);
       if (!started || !*started) return started;
@@ -102,8 +102,8 @@ Result<bool> Relay::leave(StagingBuffer* buffer) {
   return copy(*buffer, chunks_[buffer->chunk].out, &Context::copy_out, streams_.out);
 }
 
-// Enqueues copies and records an event behind them. After a failure, too, it records or waits for
-// the copies that were already enqueued.
+// Enqueues the copies of a chunk, and records an event behind them. If a copy fails, the event is
+// still recorded, since earlier copies were enqueued.
 Result<bool> Relay::copy(const StagingBuffer& buffer, const std::vector<Copy>& copies, CopyOne one,
                          Stream stream) const {
   context_->make_current();  // the collective may have made another context current
@@ -112,7 +112,7 @@ Result<bool> Relay::copy(const StagingBuffer& buffer, const std::vector<Copy>& c
     if (good) good = (context_->*one)(next, stream);
   }
   const auto recorded = record(buffer, stream);
-  // The copies are waited for here, since without an event nothing tells when they have ended.
+  // Without an event nothing tells when the copies have ended, so they are waited for here.
   if (!recorded) context_->driver().synchronise(stream);
   return good ? recorded : good;
 }
@@ -141,8 +141,8 @@ Result<bool> Relay::have_passed(const StagingBuffer& buffer) const {
   return driver.error("cuEventQuery", code);
 }
 
-// Returns whether nothing is in progress (operation.h). After a failure, copies in progress still
-// use the memory.
+// Returns whether nothing is in progress any more (operation.h). After a failure, copies in
+// progress still use the memory, so they are waited for.
 bool Relay::is_quiet() {
   context_->make_current();
   bool quiet = true;

@@ -1,5 +1,5 @@
-// Relay: a collective of many chunks that use a few pinned buffers one after the other. A stream
-// could not free a buffer for a later chunk: work after the start would wait for the other ranks.
+// Relay: a collective with many chunks that use a few pinned buffers one after the other. A stream
+// could not free a buffer for a later chunk: work behind the start would wait for the other ranks.
 // So the agent makes the copies in Weft's own streams: chunk k + 1 is copied in while chunk k is
 // transferred and chunk k - 1 is copied out.
 #pragma once
@@ -15,10 +15,10 @@
 
 namespace weft::gpu {
 
-// The collective as the agent sees it, with a single chunk.
+// Relay: for the agent, it looks like a collective with a single chunk.
 class Relay : public Collective {
  public:
-  // Creates a relay over `chunks`, of which chunks n and n + `buffers` use the same memory.
+  // Creates a relay for these chunks. Chunks n and n + `buffers` use the same pinned memory.
   static Result<std::unique_ptr<Relay>> create(Context* context, Agent* agent,
                                                std::vector<Chunk> chunks,
                                                std::unique_ptr<Collective> collective,
@@ -34,7 +34,7 @@ class Relay : public Collective {
  private:
   enum class Stage { free, coming, here, travelling, leaving };
   struct StagingBuffer {
-    Event event = nullptr;  // recorded after the last copies
+    Event event = nullptr;  // event behind the last copies of this buffer
     Stage stage = Stage::free;
     std::size_t chunk = 0;
   };
@@ -62,9 +62,9 @@ class Relay : public Collective {
   const std::unique_ptr<Collective> collective_;
   const CopyStreams streams_;
   std::vector<StagingBuffer> buffers_;
-  // Number of chunks whose copies in have begun, that have been started, and that have ended.
+  // Numbers of chunks: whose copies in have begun, which have started, and which have ended.
   std::size_t next_ = 0, begun_ = 0, ended_ = 0;
-  bool has_failed_ = false;  // true: nothing more may start
+  bool has_failed_ = false;  // whether something has failed, so that nothing more may start
 };
 
 }  // namespace weft::gpu

@@ -99,7 +99,7 @@ void Runtime::release(Operation* operation) {
   released_.push_back(operation);
 }
 
-// Recycles operations that no stream, graph or agent uses any more.
+// Frees operations that no stream, graph or agent uses any more, for reuse of their resources.
 void Runtime::collect() {
   std::vector<Operation*> all, kept;
   {

@@ -34,29 +34,30 @@ class Runtime final : public OperationOwner {
   // Returns the context of the device that is current on the calling thread.
   Result<Context*> context();
 
-  // Adds an operation. pinned: the memory for the chunks' copies, which the operation takes over.
-  // buffers: the number of pieces of that memory, each used by several chunks one after the other
-  // (relay.h); 0 if each chunk has its own.
+  // Makes an operation and lets the agent watch it. pinned: the memory for the chunks' copies,
+  // which the operation takes over. order: that of the communicator's collectives; nullptr for
+  // persistent ones. buffers: the number of pieces of that memory, each used by several chunks one
+  // after the other (relay.h); 0 if each chunk has its own.
   Result<Operation*> add(Context* context, std::vector<Chunk> chunks,
                          std::unique_ptr<Collective> collective, Pinned pinned,
                          std::shared_ptr<Order> order, std::size_t buffers = 0);
-  // make() and watch() are the two steps of add(): make() allocates everything, and watch() cannot
-  // fail.
+  // make() and watch() are the two halves of add(). make() allocates everything and may fail;
+  // watch() cannot fail.
   Result<std::unique_ptr<Operation>> make(Context* context, std::vector<Chunk> chunks,
                                           std::unique_ptr<Collective> collective, Pinned pinned,
                                           std::shared_ptr<Order> order, std::size_t buffers = 0);
   Operation* watch(std::unique_ptr<Operation> made);
-  // Must be called in place of watch() if the operation is not used after all.
+  // Frees an operation that make() has returned. It must be called if watch() is not.
   static void drop(std::unique_ptr<Operation> made) { give_back(made.release()); }
   // Allocates the resources of an operation that kernels alone carry out. Must precede the ranks'
-  // agreement, after which no rank may fail.
+  // agreement on it, after which no rank may fail.
   Result<Holdings> hold(Context* context);
-  // Adds an operation that kernels alone carry out; its memory (spot) is in use until the operation
-  // is destroyed.
+  // Makes an operation that kernels alone carry out, with the resources from hold(). Its memory
+  // (spot) is in use until the operation is destroyed.
   Operation* add(Context* context, ByKernel by_kernel, Holdings held);
   void release(Operation* operation) override;
 
-  // Recycles operations that nothing uses any more.
+  // Frees operations that nothing uses any more, for reuse of their resources.
   void collect();
 
  private:
@@ -66,8 +67,8 @@ class Runtime final : public OperationOwner {
   const Driver& driver_;
   const Options options_;
   std::mutex mutex_;  // guards the next two members
-  // The contexts by address and by the driver's ID, if it has one: after a reset a device's context
-  // may reuse an earlier address.
+  // The contexts by address and, if the driver has them, by its IDs: after a reset, the new context
+  // of a device may have the address of the old one.
   std::map<std::pair<void*, unsigned long long>, std::unique_ptr<Context>> contexts_;
   std::vector<std::unique_ptr<Context>> gone_;
   std::mutex released_mutex_;  // guards the next member; never held while the driver is called

@@ -1,7 +1,7 @@
 // Functions of the two kernels that announce the start of a collective and wait for its end, each
 // with one thread block. These kernels make short copies themselves: a copy by the driver adds a
-// node to the stream, which takes longer than the transfer. The tests' host implementation uses
-// these functions, too.
+// node to the stream, which takes longer than the transfer. An implementation on the host for tests
+// uses these functions, too.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace weft::gpu {
 
 inline constexpr int kMostShortCopies = 4;
-// Most threads of such a kernel. More would displace kernels that run at the same time.
+// Most threads of such a kernel. More threads would displace kernels that run at the same time.
 inline constexpr unsigned kMostCopyThreads = 256;
 
 struct ShortCopy {
@@ -21,7 +21,7 @@ struct ShortCopy {
   std::uint64_t bytes;
 };
 
-// The copies that a kernel makes: the parameter of both kernels.
+// ShortCopies: the copies that a kernel makes. It is the parameter of both kernels.
 struct ShortCopies {
   ShortCopy all[kMostShortCopies];
   int count;
@@ -50,8 +50,8 @@ WEFT_DEVICE void copy_all(const ShortCopies& copies, std::uint64_t thread, std::
   for (int i = 0; i < copies.count; ++i) copy_share(copies.all[i], thread, threads);
 }
 
-// Copies the data and announces the start, after all earlier work in the stream. sync() is a
-// barrier of the block.
+// Copies the data and announces the start of the collective, after all earlier work in the stream.
+// sync() is a barrier of the thread block.
 template <class Sync>
 WEFT_DEVICE void copy_and_start(weft_gpu_flags flags, const ShortCopies& copies,
                                 std::uint64_t thread, std::uint64_t threads, const Sync& sync) {

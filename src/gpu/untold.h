@@ -1,4 +1,4 @@
-// Untold: the errors of collectives in streams that no call has returned to the user.
+// Untold: the errors of collectives in streams that no call has returned to the user yet.
 #pragma once
 
 #include <mutex>
@@ -7,13 +7,12 @@
 
 namespace weft::gpu {
 
-// Keeps the reasons of failed collectives that no call has returned to the user yet, to report them
-// at the end.
+// Untold: keeps these errors, to report them when the process ends.
 class Untold {
  public:
   void add(const std::string& why);
   void remove(const std::string& why);
-  // Returns a sentence about these failures; empty if there are none.
+  // Returns a sentence about these errors; empty if there are none.
   std::string sentence();
 
  private:

@@ -19,8 +19,8 @@ Packing::Packing(void* buffer, std::int64_t elements, MPI_Datatype type, bool is
   bytes_.resize(static_cast<std::size_t>(elements * size_));
 }
 
-// Calls move(data, elements, packed, bytes, position) for one piece of the data after the other. A
-// piece's numbers fit into an int.
+// Calls move(data, elements, packed, bytes, position) for one piece of the data after the other.
+// The numbers of a piece fit into an int, which MPI_Pack needs.
 template <class Move>
 Result<bool> Packing::in_pieces(const Move& move) {
   constexpr std::int64_t kMostBytes = 1 << 30;

@@ -1,5 +1,5 @@
-// Makes copies by the agent's thread, for data in host memory that are not laid out as the chunks
-// need them.
+// Copies that the agent's thread makes, for data in host memory that do not lie as the chunks of a
+// collective need them.
 #pragma once
 
 #include <mpi.h>
@@ -13,15 +13,16 @@
 
 namespace weft::gpu {
 
-// A packed copy of data whose datatype has gaps. It can be divided at any byte, like the data of
-// other ranks.
+// Packing: a packed copy of data whose datatype has gaps. It can be divided at any byte, like the
+// data of other ranks.
 class Packing {
  public:
   // is_read, is_changed: whether the collective reads the buffer, and whether it writes to it.
   Packing(void* buffer, std::int64_t elements, MPI_Datatype type, bool is_read, bool is_changed);
 
   std::byte* bytes() { return bytes_.data(); }
-  // pack() must be called before the first chunk is sent, unpack() after the last one has arrived.
+  // pack() must be called before the first chunk is sent, and unpack() after the last one has
+  // arrived.
   Result<bool> pack();
   Result<bool> unpack();
 
@@ -38,11 +39,12 @@ class Packing {
 };
 
 struct ByProcessor {
-  // The copies that the host makes for each chunk; Copy::device holds host addresses here.
+  // The copies that the host makes for each chunk. Copy::device is an address in host memory here.
   std::vector<Chunk> chunks;
   std::vector<Packing> packings;
 
-  // bring() makes the copies before a chunk starts, take() those after it has ended.
+  // bring() must be called before a chunk starts, and take() after it has ended. They make the
+  // copies in `chunks`.
   Result<bool> bring(std::size_t chunk);
   Result<bool> take(std::size_t chunk);
 

@@ -10,23 +10,24 @@ namespace weft::gpu {
 namespace {
 
 constexpr std::int64_t kChunkBytes = 1 << 20;
-// The least bytes that a block has in a chunk, on average: smaller messages do not transfer faster.
+// The least bytes of a block in one chunk, on average. Smaller messages would not transfer faster.
 constexpr std::int64_t kLeastBytes = 16 << 10;
-// Bytes up to which a call gets pinned memory for all of its data, so that the stream makes the
-// copies. The chunks of a longer call use kPinnedBuffers pinned buffers one after the other.
+// A call with at most this many bytes gets pinned memory for all of its data, so that the stream
+// makes the copies. The chunks of a longer call use kPinnedBuffers pinned buffers one after the
+// other.
 constexpr std::int64_t kMostInStream = 32 << 20;
 constexpr std::int64_t kPinnedBuffers = 8;
-// Multiple of bytes at which chunks begin.
+// Chunks begin at multiples of this many bytes.
 constexpr std::int64_t kGrain = 64;
 
-// Returns whether each element of the result depends only on that element of the operands.
+// Returns whether each element of the result depends only on the same element of the operands.
 bool is_elementwise(Kind kind) {
   return kind == Kind::bcast || kind == Kind::reduce || kind == Kind::allreduce ||
          kind == Kind::scan || kind == Kind::exscan;
 }
 
-// Returns the bytes of the block that this rank sends to the root or receives from it, if all
-// blocks have equal size.
+// Returns the bytes of one block, if all blocks have equal size: the block that this rank sends to
+// the root or to each rank, or that it receives.
 std::int64_t block_bytes(const Call& call, const Group& group) {
   const bool at_root = group.rank == call.root;
   const bool by_sender =
@@ -35,24 +36,24 @@ std::int64_t block_bytes(const Call& call, const Group& group) {
   return counts.at(0) * measures_of(by_sender ? call.sendtype : call.recvtype).size;
 }
 
-// A range of blocks of one side (send or receive).
+// Span: some consecutive blocks of the send or the receive buffer.
 struct Span {
   int first = 0, count = 0;
 };
 
-// A buffer of the call (send or receive side), and how it is divided into chunks.
+// CutSide: the send or the receive buffer of the call, and how it is divided into chunks.
 struct CutSide {
   Side given;
-  int first = 0, blocks = 0;  // the blocks of the division that lie in this buffer
+  int first = 0, blocks = 0;  // which blocks of the division lie in this buffer
   Span read{}, changed{};
-  // The processor that copies the blocks: the device's, the host's, or none if there is nothing to
-  // copy.
+  // Which processor copies the blocks: that of the device, that of the host, or none if nothing
+  // need be copied.
   enum class By { nobody, device, processor } by = By::nobody;
   std::vector<Address> at{};  // address of each block; empty if the call has no such buffer
 };
 
-// Finds the addresses of the side's blocks, and who copies them. Returns an error if that is
-// impossible.
+// Finds the addresses of the buffer's blocks, and which processor copies them. Returns an error if
+// the buffer cannot be used.
 Result<bool> place(const Division& division, const Context& context, CutSide* side,
                    Staged* staged) {
   const Side& given = side->given;
@@ -87,8 +88,8 @@ Result<bool> place(const Division& division, const Context& context, CutSide* si
   return true;
 }
 
-// Cut: the share of one side (send or receive) that one chunk transfers. Its place in memory holds
-// the ranges of all blocks, one after the other.
+// Cut: what one chunk transfers of the send or of the receive buffer. In pinned memory it has the
+// chunk's range of each block, one after the other.
 class Cut {
  public:
   Cut(const CutSide& side, const Division& division, std::int64_t chunk, std::byte* pinned)
@@ -102,7 +103,7 @@ class Cut {
     const int which = side_.first + block;
     return division_.before(which, chunk_ + 1) - division_.before(which, chunk_);
   }
-  // Returns the number of elements that this chunk has of the blocks before this one.
+  // Returns how many elements the chunk has of all blocks before `block` together.
   std::int64_t elements_before(int block) const {
     if (division_.alike()) return block * elements(0);
     std::int64_t sum = 0;
@@ -170,9 +171,10 @@ CutSide receiving_side(const Call& call, const Group& group) {
   return side;
 }
 
-// Measures the blocks. Returns true if all ranks know their sizes, otherwise false.
+// Sets the sizes of the blocks in *made. Returns false if not all ranks know these sizes, or if the
+// call cannot be divided.
 bool measure_blocks(const Call& call, const Group& group, Division* made) {
-  // All ranks use one datatype in a reduction.
+  // In a reduction all ranks use the same datatype.
   if (reduces(call.kind)) {
     const Measures type = measures_of(call.recvtype);
     made->type = call.recvtype;
@@ -196,8 +198,8 @@ bool measure_blocks(const Call& call, const Group& group, Division* made) {
       made->elements = {block_bytes(call, group)};
       return true;
     case Kind::reduce_scatter:
-      // The call cannot be divided in place: the result of one chunk would overwrite data that
-      // another chunk has yet to send.
+      // An in-place reduce_scatter cannot be divided: the result of one chunk would overwrite data
+      // that another chunk has yet to send.
       if (call.sendbuf == MPI_IN_PLACE) return false;
       [[fallthrough]];
     case Kind::allgatherv: {
@@ -212,7 +214,8 @@ bool measure_blocks(const Call& call, const Group& group, Division* made) {
   }
 }
 
-// Returns the array of counts (or displacements, if `displacements` is true) of a chunk's call.
+// Returns the array of counts for the call of one chunk, or that of displacements if
+// `displacements` is true.
 Numbers kept(const Cut& cut, int blocks, bool displacements, Staged* staged) {
   std::vector<int> numbers;
   for (int block = 0; block < blocks; ++block) {
@@ -255,7 +258,7 @@ Result<Staged> stage_in_chunks(const Call& call, const Group& group, const Divis
       return placed.error();
     }
   }
-  // Bytes of a pinned buffer for data to and from the library.
+  // Bytes of a pinned buffer for data from the user's buffer, and for data to it.
   std::int64_t from_bytes = 0, to_bytes = 0;
   for (std::int64_t chunk = 0; chunk < division.chunks; ++chunk) {
     from_bytes = std::max(from_bytes, aligned(Cut(from, division, chunk, nullptr).bytes()));

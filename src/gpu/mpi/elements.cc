@@ -13,8 +13,8 @@ void reduce(void* in, void* inout, int* count, MPI_Datatype*) {
   for (int i = 0; i < *count; ++i) all[i] = combined(op, given[i], all[i]);
 }
 
-// The MPI datatype and operators made for a 16-bit floating-point type. They exist until the
-// process ends.
+// ShortFloat: the MPI datatype and the operators that Weft makes for a 16-bit floating-point type.
+// They exist until the process ends.
 struct ShortFloat {
   MPI_Datatype type;
   MPI_Op ops[WEFT_GPU_MAX + 1];
@@ -54,8 +54,9 @@ MPI_Datatype datatype_of(weft_gpu_type type) {
   return type == WEFT_GPU_FLOAT ? MPI_FLOAT : MPI_DOUBLE;
 }
 
-// Returns the device's type for an MPI datatype (elements.h). It compares with the types of C,
-// those of Fortran, which a library may lack, and Weft's two 16-bit types.
+// Returns the device's type for an MPI datatype; nothing if no kernel supports it (elements.h). It
+// compares the datatype with those of C, those of Fortran, which an MPI library may lack, and
+// Weft's two 16-bit types.
 std::optional<weft_gpu_type> type_of(MPI_Datatype type) {
   if (type == MPI_DATATYPE_NULL) return std::nullopt;
   for (const weft_gpu_type one : {WEFT_GPU_HALF, WEFT_GPU_BFLOAT16}) {
@@ -103,7 +104,7 @@ Result<Call> known_to_mpi(Call call) {
   const auto type = type_of(call.recvtype);
   if (type != WEFT_GPU_HALF && type != WEFT_GPU_BFLOAT16) return call;
   const auto op = op_of(call.op);
-  // A user-defined operator has no counterpart on the device.
+  // A user-defined operator has no equivalent on the device, so it is left to the MPI library.
   if (!op) return call;
   if (!reduces_by_mpi(*type, *op)) {
     return Error{"half and bfloat16 have no such operator", MPI_ERR_OP};

@@ -1,5 +1,5 @@
-// Maps MPI handles to the device's element types and operators. MPI has neither half nor bfloat16,
-// so Weft makes datatypes for them, and operators that round after each step.
+// Translates MPI datatypes and operators to those of the device's kernels. MPI has neither half nor
+// bfloat16, so Weft makes datatypes for them, and operators that round after each step.
 #pragma once
 
 #include <mpi.h>
@@ -12,18 +12,20 @@
 
 namespace weft::gpu {
 
-// Returns the MPI datatype of these elements; MPI_DATATYPE_NULL if MPI is not initialised.
+// Returns the MPI datatype for this type of the device; MPI_DATATYPE_NULL if MPI is not
+// initialised.
 MPI_Datatype datatype_of(weft_gpu_type type);
-// Return the device's type or operator for an MPI one; nothing if no kernel supports it.
+// Return the device's type or operator for one of MPI; nothing if no kernel supports it.
 std::optional<weft_gpu_type> type_of(MPI_Datatype type);
 std::optional<weft_gpu_op> op_of(MPI_Op op);
-// Returns whether MPI defines the operator for this type. MPI has no logical operators for floating
-// point.
+// Returns whether MPI defines the operator for this type. MPI has no logical operators for
+// floating-point types.
 inline bool reduces_by_mpi(weft_gpu_type type, weft_gpu_op op) {
   return is_integer(type) || op < WEFT_GPU_LAND;
 }
 
-// Replaces half and bfloat16 in the call by datatypes and operators that any MPI library knows.
+// Replaces Weft's datatypes and operators for half and bfloat16 in the call by ones that any MPI
+// library knows. Returns an error if that is impossible.
 Result<Call> known_to_mpi(Call call);
 
 }  // namespace weft::gpu

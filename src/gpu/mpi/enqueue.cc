@@ -45,11 +45,12 @@ Result<bool> checked(int code) {
   return Error{std::string(words, static_cast<std::size_t>(length)), code};
 }
 
-// The runtime is never destroyed, since graphs may call back while the process exits.
+// The runtime is never destroyed, since CUDA graphs may call back while the process exits.
 Runtime* made_runtime = nullptr;
 std::atomic<bool> finalised{false};
 
-// Ends Weft's collectives in streams. No MPI call may follow.
+// Ends Weft's collectives in streams. No MPI call may follow. patience: how long to wait for
+// operations in progress, which are then given up.
 void end(std::chrono::milliseconds patience) {
   if (finalised.exchange(true) || !made_runtime) return;
   const int under_way = made_runtime->agent().stop(patience);
@@ -61,8 +62,9 @@ void end(std::chrono::milliseconds patience) {
   if (const std::string untold = made_runtime->untold().sentence(); !untold.empty()) say(untold);
 }
 
-// Ends them from a delete callback in the library's MPI_Finalize, if the wrapper of MPI_Finalize
-// below was not called. It cannot wait for operations in progress.
+// Ends Weft's collectives in streams. The MPI library calls it in its MPI_Finalize, as the delete
+// callback of an attribute, in case the wrapper of MPI_Finalize below was not called. It cannot
+// wait for operations in progress.
 int end_within(MPI_Comm, int, void*, void*) {
   end({});
   return MPI_SUCCESS;
@@ -94,8 +96,8 @@ Result<Runtime*> runtime() {
   return made;
 }
 
-// Returns whether the MPI library may be given device memory. If Weft is preloaded it may not,
-// since Weft's collectives use host memory; the copies are then made here.
+// Returns whether the MPI library accepts device memory. If Weft is preloaded the answer is false,
+// since Weft's collectives use host memory. Data are then copied to host memory here.
 bool ask_whether_library_takes_device_memory() {
   if (weft_version) return false;
   using Query = int();
@@ -111,9 +113,9 @@ bool library_takes_device_memory() {
   return takes_it;
 }
 
-// Returns whether the MPI library may be given device memory for this collective. Open MPI's
-// non-blocking and persistent reductions and its alltoallw access the buffers from the host
-// regardless.
+// Returns whether the MPI library accepts device memory for this collective. Open MPI's
+// non-blocking and persistent reductions and its alltoallw access the buffers from the host even if
+// it accepts device memory otherwise.
 bool library_takes_device_memory(Kind kind) {
 #ifndef WEFT_FAMILY_MPICH
   const bool is_w = kind == Kind::alltoallw || kind == Kind::neighbor_alltoallw;
@@ -122,8 +124,9 @@ bool library_takes_device_memory(Kind kind) {
   return library_takes_device_memory();
 }
 
-// Duplicates the communicator, with Weft's engine `function`: the agent tests the operations in
-// progress, so Weft needs no progress thread there, and no start has to wake one.
+// Duplicates the communicator. If Weft is preloaded, its engine for the duplicate is `function`:
+// the agent tests the operations in progress, so Weft needs no progress thread there, and no start
+// has to wake one.
 Result<bool> duplicate(MPI_Comm comm, MPI_Comm* made) {
   const char* const engine = std::getenv("WEFT_ENGINE");
   if (!weft_version || (engine && std::string(engine) == "native")) {
@@ -140,8 +143,8 @@ Result<bool> duplicate(MPI_Comm comm, MPI_Comm* made) {
 class InternalCommunicator {
  public:
   static Result<std::shared_ptr<InternalCommunicator>> of(MPI_Comm comm);
-  // Frees the communicators. It waits until the first duplicate exists, since all ranks must free
-  // theirs together.
+  // Frees the communicators. It first waits until the duplicate that was begun by MPI_Comm_idup
+  // exists, since all ranks must free theirs together.
   ~InternalCommunicator() {
     if (finalised) one_node_.forget();
     if (finalised || !is_made()) return;
@@ -162,18 +165,19 @@ class InternalCommunicator {
     }
     return ready_ = made != 0;
   }
-  // Waits until the duplicate exists. Returns true if it does, false if the duplication failed.
+  // Waits until the duplicate that was begun by MPI_Comm_idup exists. Returns false if the
+  // duplication failed.
   bool is_made() {
     auto made = ready();
     for (; made && !*made; made = ready()) std::this_thread::yield();
     return static_cast<bool>(made);
   }
-  // Returns the communicator for operations enqueued from now on. If it is MPI_COMM_NULL, they use
-  // first(), once ready() returns true.
+  // Returns the communicator for operations that are enqueued from now on. If it is MPI_COMM_NULL,
+  // they must use first(), once ready() has returned true.
   MPI_Comm later() const { return deferred_step_; }
   MPI_Comm first() const { return comm_; }
-  // Returns the communicator for persistent collectives. The call is collective over the
-  // communicator `applications`.
+  // Returns the communicator for persistent collectives. All ranks of `applications`, the
+  // application's communicator, must call it together.
   Result<MPI_Comm> persistent(MPI_Comm applications) {
     if (!is_made()) return ready().error();
     if (agreements_ != MPI_COMM_NULL) return persistent_;
@@ -185,7 +189,7 @@ class InternalCommunicator {
     if (!made) return made.error();
     return persistent_;
   }
-  // Returns an error on all ranks if any rank has one. The call is collective.
+  // Returns an error on all ranks if any rank passes one. All ranks must call it together.
   template <class T>
   Result<bool> all_have(const Result<T>& mine) {
     int there = mine ? 1 : 0, all = 0;
@@ -203,11 +207,11 @@ class InternalCommunicator {
   MPI_Request making_ = MPI_REQUEST_NULL;
   bool ready_ = false;
   MPI_Comm persistent_ = MPI_COMM_NULL;
-  // For agreements between ranks; the agent starts nothing here.
+  // Communicator on which ranks agree with each other. The agent starts nothing there.
   MPI_Comm agreements_ = MPI_COMM_NULL;
-  // The communicator that later() returns. Weft carries out nothing on a communicator that was
-  // duplicated without blocking until a persistent operation has been initialised there. All ranks
-  // change to this communicator at the same point of their calls.
+  // The communicator that later() returns. All ranks begin to use it at the same point of their
+  // calls, after a persistent collective was initialised: until then Weft leaves all collectives to
+  // the MPI library on comm_, because that was duplicated by a non-blocking call.
   MPI_Comm deferred_step_ = MPI_COMM_NULL;
   std::shared_ptr<Order> order_ = std::make_shared<Order>();
   OneKernelGroup one_node_;
@@ -243,7 +247,7 @@ Result<Kept> InternalCommunicator::of(MPI_Comm comm) {
 
 class MpiCollective : public Collective {
  public:
-  // context: that of the device whose memory the MPI library may access; nullptr if it accesses
+  // context: that of the device whose memory the MPI library may access; nullptr if it may access
   // none.
   MpiCollective(Kept internal, Staged staged, Context* context)
       : internal_(std::move(internal)),
@@ -260,7 +264,8 @@ class MpiCollective : public Collective {
     }
   }
 
-  // Initialises the collective's persistent requests. The call is collective.
+  // Initialises the MPI library's persistent requests for all chunks. All ranks must call it
+  // together.
   Result<bool> become_persistent() {
     const auto comm = internal_->persistent(calls_.front().comm);
     if (!comm) return comm.error();
@@ -269,7 +274,7 @@ class MpiCollective : public Collective {
     for (std::size_t chunk = 0; chunk < calls_.size(); ++chunk) {
       calls_[chunk].comm = *comm;
       const auto made = checked(prepare_by_mpi(calls_[chunk], &requests_[chunk]));
-      // The loop goes on after an error, since the other ranks continue with the next chunk.
+      // The loop goes on after an error, since the other ranks initialise the next chunk, too.
       if (all && !made) all = made;
     }
     return all;
@@ -311,11 +316,11 @@ Operation* operation_of(weft_gpu_request request) {
   return reinterpret_cast<Operation*>(request);
 }
 
-// A collective to be carried out by MPI. All resources it needs are allocated, so later steps
-// cannot fail on this process alone.
+// ByMpi: a collective that MPI carries out. All its resources are allocated, so later steps cannot
+// fail on this process alone.
 struct ByMpi {
   std::unique_ptr<Operation> operation;
-  MpiCollective* collective = nullptr;  // owned by the operation
+  MpiCollective* collective = nullptr;  // owned by `operation`
 };
 
 Result<ByMpi> stage_by_mpi(const Call& call, const Kept& internal, bool persistent,
@@ -344,18 +349,19 @@ Operation* watched(ByMpi made, const std::string& why_not) {
 
 Result<Operation*> make_alone(const Call& call, const Kept& internal, Context* context) {
   auto made = stage_by_mpi(call, internal, false, context);
-  // No later collective may start if only this rank has failed to enqueue this one: its next one
-  // would match this one on the other ranks.
+  // If only this rank has failed to enqueue the collective, none may start later, since this rank's
+  // next one would match this one on the other ranks.
   if (!made) internal->order()->break_next();
   return made ? Result<Operation*>(watched(std::move(*made), "it is not persistent"))
               : made.error();
 }
 
-// Makes a persistent collective, perhaps as a single kernel. The call is collective: each rank
-// takes part in every step, even if an earlier one failed there or elsewhere.
+// Makes a persistent collective, as a single kernel if possible. All ranks must call it together.
+// Each takes part in every step, even if an earlier step has failed there or on another rank.
 Result<Operation*> make_together(const Call& call, const Kept& internal,
                                  const Result<Context*>& context) {
-  // Open MPI hangs if ranks make another communicator while this one is being made.
+  // Open MPI hangs if ranks make another communicator while this duplicate is being made, so it is
+  // waited for.
   if (!internal->is_made()) return internal->ready().error();
   if (const auto comm = internal->persistent(call.comm); !comm) return comm.error();
   if (const auto all = internal->all_have(context); !all) return all.error();
@@ -371,7 +377,7 @@ Result<Operation*> make_together(const Call& call, const Kept& internal,
   if (all) {
     all = internal->all_have(made->collective->become_persistent());
     if (!all)
-      // No later collective may start, since it would match the one that some ranks have
+      // No later collective may start, since it would match this one, which some ranks have
       // initialised.
       internal->order()->break_next();
   }
@@ -380,8 +386,8 @@ Result<Operation*> make_together(const Call& call, const Kept& internal,
   return all.error();
 }
 
-// Checks this process and the arguments. Returns the context of the device that the collective
-// needs.
+// Checks this process and the call's arguments. Returns the context of the current device, in which
+// the collective will run, or an error.
 Result<Context*> context_for(const Call& call, const Kept& internal,
                              const weft_gpu_request* request) {
   const auto mine = runtime();
@@ -396,8 +402,9 @@ Result<Context*> context_for(const Call& call, const Kept& internal,
   return context;
 }
 
-// Returns the internal communicators of the call's communicator, by which ranks agree whether they
-// can continue. It does not depend on whether this rank has a device.
+// Returns the internal communicators for the call's communicator, on which ranks agree whether they
+// can continue. It does not depend on whether this rank has a device. Returns an error if MPI is
+// not in use, or for an intercommunicator.
 Result<Kept> internal_of(const Call& call) {
   if (const auto good = check_mpi(); !good) return good.error();
   int between_groups = 0;
@@ -408,7 +415,7 @@ Result<Kept> internal_of(const Call& call) {
   return InternalCommunicator::of(call.comm);
 }
 
-// Allows this thread to call MPI, which may call CUDA, during a stream capture.
+// Allows the calling thread to call MPI, which may call CUDA, during a stream capture.
 void leave_capture(std::optional<OutsideCapture>* outside) {
   if (const auto found = driver()) outside->emplace(**found);
 }
@@ -446,14 +453,14 @@ int enqueue(const Call& call, weft_gpu_stream stream, weft_gpu_request* request)
   auto context = context_for(call, *internal, request);
   const auto status = capture_status(stream);
   if (context && !status) context = status.error();
-  // The answer is equal on all ranks, since all capture their streams or none does.
+  // All ranks have the same value here, since all capture their streams or none does.
   const bool captures = status && *status != kNotCapturing;
   if (context && captures && *status == kCaptureBroken) {
     context = Error{"the stream's capture has been invalidated by an earlier call"};
   }
   if (!context && !captures) {
-    // All ranks reject a wrong argument (an error with an MPI code). After any other error the
-    // other ranks have enqueued the collective, so no later one may start here.
+    // A wrong argument (an error with an MPI code) makes all ranks fail alike. After any other
+    // error the other ranks have enqueued the collective, so no later one may start on this rank.
     if (context.error().mpi_code == 0) (*internal)->order()->break_next();
     return failed(context.error());
   }
@@ -484,14 +491,14 @@ int code_of(const weft::Result<bool>& result) {
 
 extern "C" {
 
-// Ends Weft's collectives in streams. If Weft is preloaded it calls this before its own end;
-// otherwise the wrapper of MPI_Finalize below does.
+// Ends Weft's collectives in streams. If Weft is preloaded, it calls this function before its own
+// end; otherwise the wrapper of MPI_Finalize below does.
 WEFT_GPU_API void weft_gpu_finalize(void) {
   end(std::chrono::seconds(1));
 }
 
-// Wraps the library's MPI_Finalize. MPICH takes no locks once MPI_Finalize has begun, even while
-// other threads are in calls, so the agent must have left MPI by then.
+// Wraps the MPI library's MPI_Finalize. MPICH takes no locks once MPI_Finalize has begun, even
+// while other threads are in calls, so the agent must have left MPI by then.
 WEFT_GPU_API int MPI_Finalize(void) {
   weft_gpu_finalize();
   static auto* const next = reinterpret_cast<int (*)()>(dlsym(RTLD_NEXT, "MPI_Finalize"));

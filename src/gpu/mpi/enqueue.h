@@ -1,4 +1,4 @@
-// Declares the functions that carry out the calls of weft_gpu_calls.h.
+// Declares the functions that carry out the calls declared in weft_gpu_calls.h.
 #pragma once
 
 #include <mpi.h>
@@ -8,8 +8,8 @@
 
 namespace weft::gpu {
 
-// These functions carry the call out in a stream. They return an MPI error code; weft_gpu_error()
-// then returns the message.
+// enqueue() carries the collective out in a stream, and prepare() makes a persistent one. They
+// return an MPI error code; weft_gpu_error() then returns the message.
 int enqueue(const Call& call, weft_gpu_stream stream, weft_gpu_request* request);
 int prepare(const Call& call, weft_gpu_request* request);
 

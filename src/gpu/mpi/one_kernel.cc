@@ -9,10 +9,11 @@
 namespace weft::gpu {
 namespace {
 
-// A rank's contribution to the decision whether one kernel carries a collective out; exchanged as
-// plain bytes.
+// Vote: what a rank contributes to the decision whether one kernel carries a collective out. It is
+// exchanged as plain bytes.
 struct Vote {
-  std::uint32_t spots = 0;  // bit mask of the free spots (gpu/one_kernel.h); 0: the rank refuses
+  // Bit mask of the free spots (memory for one operation, gpu/one_kernel.h); 0 if the rank refuses.
+  std::uint32_t spots = 0;
   char why_not[200] = "";
 };
 
@@ -40,8 +41,8 @@ Result<std::vector<Message>> all_of(const Message& mine, MPI_Comm comm) {
   return all;
 }
 
-// Returns the bit mask of the spots (memory for one operation) that are free on all ranks. If there
-// are none, `why_not` gives the reason.
+// Returns the bit mask of the spots (memory for one operation) that are free on all ranks. If it is
+// 0, *why_not gets the reason. All ranks must call it together.
 Result<std::uint32_t> agreed(const Vote& mine, MPI_Comm comm, std::string* why_not) {
   const auto all = all_of(mine, comm);
   if (!all) return all.error();
@@ -51,10 +52,10 @@ Result<std::uint32_t> agreed(const Vote& mine, MPI_Comm comm, std::string* why_n
   *why_not = "all spots for collectives in one kernel are taken on this communicator";
   for (std::size_t rank = 0; rank < all->size(); ++rank) {
     if ((*all)[rank].spots != 0) continue;
-    // If a rank gives no reason, all of its spots are in use.
+    // A rank that gives no reason has no free spot.
     if ((*all)[rank].why_not[0] == '\0') continue;
     const std::string said = (*all)[rank].why_not;
-    // The text names a rank already if it comes from an Offer, which all ranks have seen.
+    // The text already names a rank if it comes from an Offer, which all ranks have received.
     const bool names_a_rank = said.rfind("rank ", 0) == 0;
     *why_not = names_a_rank ? said : "rank " + std::to_string(rank) + ": " + said;
     break;
@@ -62,8 +63,8 @@ Result<std::uint32_t> agreed(const Vote& mine, MPI_Comm comm, std::string* why_n
   return spots;
 }
 
-// Returns the number of bytes per rank, which all ranks know; 0 if no kernel supports this call. It
-// may exceed an int.
+// Returns the bytes per rank of the call, which all ranks know; 0 if no kernel supports it. The
+// number may exceed an int.
 std::int64_t bytes_of(const Call& call) {
   if (call.kind != Kind::allreduce && call.kind != Kind::allgather && call.kind != Kind::bcast) {
     return 0;
@@ -82,8 +83,8 @@ bool is_dense(MPI_Datatype type) {
   return size == extent && begin == 0 && true_begin == 0 && true_extent == size;
 }
 
-// Describes this rank's part of the call for its kernel. An error says why the kernel cannot carry
-// it out.
+// Returns this rank's part of the call in the form that its kernel needs. Returns an error that
+// says why the kernel cannot carry it out.
 Result<OneKernelCall> described(const Call& call, const Context& context, MPI_Comm comm) {
   using What = OneKernelCall::What;
   const bool in_place = call.sendbuf == MPI_IN_PLACE;
@@ -130,11 +131,12 @@ OneKernelGroup::~OneKernelGroup() {
 
 void OneKernelGroup::forget() {
   comm_ = MPI_COMM_NULL;
-  if (peers_) new std::shared_ptr<Peers>(std::move(peers_));  // kept until the process ends
+  // Leaked on purpose: it must stay until the process ends.
+  if (peers_) new std::shared_ptr<Peers>(std::move(peers_));
 }
 
-// Finds out whether the ranks are on one node, and how many bytes per rank one kernel may carry
-// out. Each step is reached by all ranks or none, since that depends only on facts that they share.
+// Finds out whether all ranks are on one node, and how many bytes per rank one kernel may carry
+// out. All ranks take the same steps, since these depend only on facts that they share.
 Result<bool> OneKernelGroup::gather(MPI_Comm comm, const Options& options) {
   int ranks = 1, beside = 0;
   MPI_Comm_size(comm, &ranks);
@@ -173,8 +175,8 @@ Result<bool> OneKernelGroup::meet(Context* context, const Options& options) {
   return true;
 }
 
-// Returns the bit mask of the spots (memory for one operation) that are free on all ranks; 0, with
-// the reason in `why_not`, if MPI must carry out the call.
+// Returns the bit mask of the spots (memory for one operation) that are free on all ranks. Returns
+// 0, with the reason in *why_not, if MPI must carry out the call. All ranks must call it together.
 Result<std::uint32_t> OneKernelGroup::vote(const Result<OneKernelCall>& mine,
                                            const Result<Holdings>& held, const Context* context,
                                            std::string* why_not) {

@@ -16,8 +16,8 @@
 
 namespace weft::gpu {
 
-// The state of a communicator whose collectives may run in one kernel. The first persistent
-// collective that qualifies sets it up.
+// OneKernelGroup: the state of a communicator whose collectives may run in one kernel. The first
+// persistent collective that qualifies for it sets it up.
 class OneKernelGroup {
  public:
   OneKernelGroup() = default;
@@ -25,11 +25,12 @@ class OneKernelGroup {
   OneKernelGroup(const OneKernelGroup&) = delete;
   OneKernelGroup& operator=(const OneKernelGroup&) = delete;
 
-  // Decides about a call. Returns the operation if one kernel carries it out; nullptr if MPI does,
-  // with the reason in `why_not`. The call is collective.
+  // Returns the operation for the call if one kernel carries it out. Returns nullptr if MPI does,
+  // with the reason in *why_not. All ranks must call it together.
   Result<Operation*> decide(const Call& call, Context* context, Runtime* runtime,
                             std::string* why_not);
-  // Drops the state after MPI_Finalize, when the communicator is gone and the device may be, too.
+  // Drops the state without freeing it. It is for the time after MPI_Finalize, when the
+  // communicator is gone and the device may be, too.
   void forget();
 
  private:
@@ -38,11 +39,11 @@ class OneKernelGroup {
   Result<std::uint32_t> vote(const Result<OneKernelCall>& mine, const Result<Holdings>& held,
                              const Context* context, std::string* why_not);
 
-  MPI_Comm comm_ = MPI_COMM_NULL;  // communicator of this node's ranks, for internal collectives
-  // Most bytes per rank that one kernel carries out: the minimum over all ranks' settings.
+  MPI_Comm comm_ = MPI_COMM_NULL;  // communicator of this node's ranks, on which they agree
+  // Most bytes per rank that one kernel may carry out: the minimum of all ranks' settings.
   std::uint64_t most_bytes_ = ~std::uint64_t{};
   bool met_ = false;
-  std::string why_never_;  // reason why one kernel is never used; empty if peers_ exist
+  std::string why_never_;  // why one kernel is never used on this communicator; empty if it may be
   std::shared_ptr<Peers> peers_;
 };
 

@@ -32,7 +32,7 @@ int senders_blocks(const Call& call, const Group& group) {
   const bool at_root = group.rank == call.root;
   switch (call.kind) {
     case Kind::barrier:
-    case Kind::bcast:  // the only buffer of a bcast counts as received
+    case Kind::bcast:  // a bcast has one buffer, which counts as the receive buffer
       return 0;
     case Kind::scatter:
     case Kind::scatterv:

@@ -10,7 +10,7 @@
 namespace weft::gpu {
 namespace {
 
-// A range of bytes, relative to the buffer's address.
+// A range of bytes, counted from the address of the buffer.
 struct Block {
   std::int64_t begin = 0, end = 0;
 };
@@ -34,7 +34,7 @@ Result<std::vector<Block>> blocks_of(const Side& side, int count) {
   return blocks;
 }
 
-// Returns the ranges with adjacent and overlapping ones merged.
+// Returns the ranges with overlapping and adjacent ones merged.
 std::vector<Block> joined(std::vector<Block> blocks) {
   std::sort(blocks.begin(), blocks.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
   std::vector<Block> all;
@@ -52,11 +52,12 @@ std::int64_t span_of(const std::vector<Block>& blocks) {
   return blocks.empty() ? 0 : blocks.back().end - blocks.front().begin;
 }
 
-// A device buffer and the host memory that replaces it.
+// Copied: a device buffer, and the host memory that the MPI library gets in its place.
 struct Copied {
   std::vector<Block> blocks;
   Address device = 0;
-  std::byte* host = nullptr;  // host address that the call uses in place of the buffer's
+  // Address in host memory that the call uses in place of the device buffer's.
+  std::byte* host = nullptr;
 
   void add(std::vector<Copy>* copies) const {
     for (const Block& one : blocks) {
@@ -79,7 +80,7 @@ Result<Copied> copied(const Driver& driver, const Side& side, int blocks) {
 }
 
 // Converts the counts or displacements of a call to ints. Returns an error if one is too large.
-// is_used: whether MPI reads them on this rank.
+// is_used: whether MPI reads these numbers on this rank.
 Result<bool> narrow(Numbers* numbers, int count, bool is_used, KeptArrays* kept) {
   const bool is_array = numbers->is_array();
   if (!is_used && is_array) return true;
@@ -101,8 +102,9 @@ Result<bool> narrow(Numbers* numbers, int count, bool is_used, KeptArrays* kept)
   return true;
 }
 
-// Replaces a function with MPI_Count arguments by that with int counts if the MPI library has no
-// other. Must follow keep_arrays() with equal numbers of blocks.
+// If the MPI library has no functions with arguments of type MPI_Count, replaces the call's
+// function by that with int counts. keep_arrays() must have been called before with the same
+// numbers of entries.
 Result<bool> make_known(Call* call, const Group& group, int sends, int recvs, KeptArrays* kept) {
   const CallId ints = with_ints(call->kind);
   if (call->form == ints || has_large_counts()) return true;
@@ -111,16 +113,16 @@ Result<bool> make_known(Call* call, const Group& group, int sends, int recvs, Ke
   const bool received = call->recvbuf != MPI_IN_PLACE && receivers_blocks(*call, group) > 0;
   auto good = narrow(&call->sendcounts, sends, sent, kept);
   if (good) good = narrow(&call->recvcounts, recvs, received, kept);
-  // The displacements of this function are of type MPI_Aint in both forms.
+  // The displacements of neighbor_alltoallw have type MPI_Aint in both functions.
   if (call->kind == Kind::neighbor_alltoallw) return good;
   if (good) good = narrow(&call->senddispls, sends, sent, kept);
   if (good) good = narrow(&call->recvdispls, recvs, received, kept);
   return good;
 }
 
-// Replaces the call's datatypes by duplicates; arguments that MPI ignores need not be datatypes.
-// Must follow keep_arrays(). Datatypes that a user-defined operator gets stay the user's own, since
-// the operator may compare handles.
+// Replaces the call's datatypes by duplicates. Arguments that MPI ignores are left alone, since
+// they need not be datatypes. Datatypes that a user-defined operator gets are not replaced, since
+// the operator may compare handles. keep_arrays() must have been called before.
 void keep_types(Call* call, const Group& group, KeptTypes* kept) {
   if (reduces(call->kind)) return;
   const auto keep_side = [kept](const void* buffer, int blocks, MPI_Datatype* type,
@@ -128,7 +130,8 @@ void keep_types(Call* call, const Group& group, KeptTypes* kept) {
     if (blocks == 0 || buffer == MPI_IN_PLACE) return;
     if (!types) *type = kept->keep(*type);
     for (int i = 0; types && i < blocks; ++i) {
-      auto& one = const_cast<MPI_Datatype&>(types[i]);  // the array was allocated by Weft
+      // The array belongs to Weft, so it may be changed.
+      auto& one = const_cast<MPI_Datatype&>(types[i]);
       one = kept->keep(one);
     }
   };
@@ -155,8 +158,8 @@ MPI_Datatype KeptTypes::keep(MPI_Datatype type) {
 
 namespace {
 
-// Prepares the call as a single chunk (staging.h). If a buffer has gaps, only its blocks are
-// copied.
+// Prepares the call as a single chunk (staging.h). If a buffer has gaps between its blocks, only
+// the blocks are copied.
 Result<Staged> stage_whole(const Call& given, const Group& group, Context* context, bool copies) {
   Call call = given;
   const bool in_place = call.sendbuf == MPI_IN_PLACE || call.recvbuf == MPI_IN_PLACE;
@@ -186,7 +189,7 @@ Result<Staged> stage_whole(const Call& given, const Group& group, Context* conte
     call.recvbuf = to.host;
   }
   const bool neighborhood = is_neighborhood(call.kind);
-  // Arguments that MPI ignores on this rank may be invalid.
+  // Arguments that MPI ignores on this rank may be invalid, so they are not used.
   const bool sends = call.kind != Kind::scatterv || group.rank == call.root;
   const bool receives = call.kind != Kind::gatherv || group.rank == call.root;
   const int targets = neighborhood ? group.targets : group.size;

@@ -1,5 +1,5 @@
-// Prepares a call on memory that the MPI library can access: device buffers are replaced by pinned
-// memory, and copies transfer the data. Long calls are divided into chunks (chunks.h).
+// Prepares a call so that the MPI library can carry it out: pinned memory replaces device buffers,
+// and copies transfer the data. Long calls are divided into chunks (chunks.h).
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace weft::gpu {
 
-// Keeps duplicates of derived datatypes for the agent, which calls MPI later: the caller may free
-// its own as soon as the collective has been enqueued.
+// KeptTypes: duplicates of derived datatypes for the agent, which calls MPI later. The caller may
+// free its own datatypes as soon as the collective was enqueued.
 class KeptTypes {
  public:
   KeptTypes() = default;
@@ -23,7 +23,8 @@ class KeptTypes {
   KeptTypes& operator=(KeptTypes&&) = delete;
   ~KeptTypes();
 
-  // Returns a duplicate of the datatype; a predefined datatype itself, since it is not duplicated.
+  // Returns a duplicate of the datatype, which this object frees. A predefined datatype is returned
+  // itself.
   MPI_Datatype keep(MPI_Datatype type);
 
  private:
@@ -32,19 +33,20 @@ class KeptTypes {
 
 struct Staged {
   Staged() = default;
-  Staged(Staged&&) = default;  // not copyable, since the calls point into `arrays`
+  Staged(Staged&&) = default;  // can only be moved, since the calls point into `arrays`
 
   std::vector<Call> calls;  // calls for the MPI library, one per chunk
   std::vector<Chunk> chunks;
-  std::size_t buffers = 0;  // number of pinned buffers that chunks share (Runtime::add)
+  // Number of pinned buffers that chunks use one after the other; 0 if each chunk has its own.
+  std::size_t buffers = 0;
   ByProcessor by_processor;
-  KeptArrays arrays;  // counts and displacements that the calls use
+  KeptArrays arrays;  // counts and displacements to which the calls point
   KeptTypes types;    // datatypes that the calls use
   Pinned pinned;
 };
 
-// Prepares a call for the MPI library. copies: whether data must be copied, since the library
-// cannot access device memory on any rank.
+// Prepares a call for the MPI library. copies: whether data must be copied to host memory, because
+// the library does not accept device memory.
 Result<Staged> stage(const Call& call, Context* context, bool copies);
 
 }  // namespace weft::gpu
