@@ -1,10 +1,10 @@
-/* weft_compute.h: your own computation behind the collectives of `weft bench`.
+/* weft_compute.h: the interface by which `weft bench` runs your own computation beside collectives.
  *
- * Compile a shared library with these three functions and no MPI calls, and hand it over:
+ * Compile a shared library with these three functions, which make no MPI calls, and name it:
  *   cc -O2 -shared -fPIC mywork.c -o mywork.so
  *   weft bench --compute-library ./mywork.so
- * Each rank loads it once. `weft bench` finds out how many iterations an amount of computation is;
- * one iteration should take between a microsecond and a tenth of the shortest collective measured.
+ * Each rank loads it once. `weft bench` measures how long an iteration takes. One iteration should
+ * take at least a microsecond, and at most a tenth of the shortest collective that is measured.
  */
 #ifndef WEFT_COMPUTE_H
 #define WEFT_COMPUTE_H
@@ -13,14 +13,16 @@
 extern "C" {
 #endif
 
-/* Called once, after MPI_Init, before the first run. Returns 0, or anything else to give up. */
+/* Is called once on each rank, after MPI_Init and before the first run. It must return 0; after any
+ * other value the program ends. */
 int weft_compute_init(int rank, int ranks);
 
-/* The computation: does `iterations` equal portions of work. Time per portion must not change from
- * call to call. Called any number of times. */
+/* Carries out `iterations` iterations of the computation, all of which must take equally long in
+ * every call. It is called any number of times. */
 void weft_compute_run(long iterations);
 
-/* Called after each run, outside of the time measured. Returns 0 if its result is right. */
+/* Is called after each run, outside the measured time. It must return 0 if the run's result is
+ * right, otherwise any other value. */
 int weft_compute_check(void);
 
 #ifdef __cplusplus

@@ -1,17 +1,19 @@
 /* weft_gpu.h: collectives that are started and finished in a CUDA stream.
  *
- * Each non-blocking collective of MPI has a form that is enqueued: it starts when what precedes it
- * in the stream has ended, and weft_wait_enqueue lets what follows in a stream begin when it has
- * ended. The processor waits for nothing. All may be captured into CUDA graphs, which then carry
- * the collective out at each launch. Any MPI library serves that grants MPI_THREAD_MULTIPLE.
+ * Each non-blocking collective of MPI has a form that is enqueued in a stream. It starts when all
+ * earlier work in the stream has ended; weft_wait_enqueue makes later work in a stream wait for its
+ * end. The calling thread does not wait. The calls may be captured into CUDA graphs, which then
+ * carry the collective out at each launch. The MPI library must provide MPI_THREAD_MULTIPLE.
  *
- * Buffers may be memory of the device or of the processor. Their data types have no holes, where
- * they are memory of the device.
+ * Buffers may be in device memory or in host memory. Datatypes of buffers in device memory must not
+ * have gaps.
  *
- * A program links libweft-gpu-FAMILY.so, FAMILY being mpich (Intel MPI, too), openmpi or abi;
- * neither CUDA's headers nor its libraries are needed. Under `weft run` the collectives are Weft's.
+ * A program is linked to libweft-gpu-FAMILY.so, where FAMILY is mpich (also for Intel MPI), openmpi
+ * or abi. It needs neither CUDA's headers nor its libraries. Under `weft run`, Weft carries the
+ * collectives out; otherwise the MPI library does.
  *
- * All functions return MPI_SUCCESS or an MPI error code, and weft_gpu_error() says why.
+ * Functions that return an int return MPI_SUCCESS or an MPI error code; weft_gpu_error() then says
+ * what was wrong.
  */
 #ifndef WEFT_GPU_H
 #define WEFT_GPU_H
@@ -28,52 +30,55 @@ extern "C" {
 #define WEFT_GPU_API __attribute__((visibility("default")))
 #endif
 
-/* cudaStream_t and CUstream. The default stream of a thread is cudaStreamPerThread: 0 is the one
- * that all threads share. */
+/* The type of cudaStream_t and CUstream. 0 is the default stream that all threads share;
+ * cudaStreamPerThread is the default stream of the calling thread. */
 typedef struct CUstream_st* weft_gpu_stream;
 
-/* A collective that has been enqueued, or prepared. */
+/* A collective that was enqueued, or initialised as a persistent one. */
 typedef struct weft_gpu_request_s* weft_gpu_request;
 
-/* Why the last call of this thread's failed, in a sentence; "" where none has. */
+/* Returns a sentence that says why the last failed call of this thread has failed; "" if no call
+ * has failed. */
 WEFT_GPU_API const char* weft_gpu_error(void);
 
-/* Starts a persistent collective when what precedes in the stream has ended. It must have been
- * waited for since it was started before. */
+/* Starts a persistent collective when all earlier work in the stream has ended. If it was started
+ * before, weft_wait_enqueue must have been called for that start. */
 WEFT_GPU_API int weft_start_enqueue(weft_gpu_request request, weft_gpu_stream stream);
 
-/* What follows in the stream begins when the collective has ended and its data are in place. It is
- * enqueued behind its start: in the same stream, or in one that waits for an event after the start.
- * Returns an error where it is known already that the collective has failed. Where that becomes
- * known later, what follows begins all the same, and the next call says so. */
+/* Makes later work in the stream wait until the collective has ended and its data are in place. It
+ * must be enqueued behind the collective's start: in the same stream, or in one that waits for an
+ * event behind the start. Returns an error if the collective is known to have failed. If it fails
+ * later, later work in the stream begins nevertheless, and the next call returns the error. */
 WEFT_GPU_API int weft_wait_enqueue(weft_gpu_request request, weft_gpu_stream stream);
 
-/* Starts a persistent collective and waits for it in the stream: both calls at once. A short
- * allreduce, allgather or broadcast of ranks whose devices share their memory is then one kernel
- * (weft_gpu_path_of). */
+/* Does what weft_start_enqueue and weft_wait_enqueue do. A short allreduce, allgather or broadcast
+ * between ranks whose devices can access each other's memory is then a single kernel
+ * (weft_gpu_path_of tells). */
 WEFT_GPU_API int weft_run_enqueue(weft_gpu_request request, weft_gpu_stream stream);
 
-/* How the collective travels, and why not in one kernel, in a sentence; as long as the request. */
+/* Returns a sentence that says how the collective is carried out and, if it is not a single kernel,
+ * why not. The text is valid as long as the request. */
 WEFT_GPU_API const char* weft_gpu_path_of(weft_gpu_request request);
 
-/* Whether the collective has failed so far: MPI_SUCCESS or the error. It waits for nothing; when
- * the stream has passed the wait, the answer is final for all starts until then. */
+/* Returns the error with which the collective has failed, or MPI_SUCCESS if it has not failed so
+ * far. It does not wait. When the work enqueued by weft_wait_enqueue has ended, the answer is final
+ * for the starts before it. */
 WEFT_GPU_API int weft_gpu_request_status(weft_gpu_request request);
 
-/* Gives the request back, at any time after its last call: it ends when all that has been enqueued
- * with it has ended, and when no graph that has captured it is left. Sets it to NULL. Returns an
- * error where the collective has failed, and has given the request back all the same. A failure
- * that no call has told of is said in MPI_Finalize. */
+/* Frees the request and sets it to NULL. No call may use it afterwards. Work that was enqueued with
+ * it, and graphs that have captured it, still carry the collective out. Returns an error if the
+ * collective has failed; the request is freed nevertheless. Failures that no call has returned are
+ * reported in MPI_Finalize. */
 WEFT_GPU_API int weft_gpu_request_free(weft_gpu_request* request);
 
-/* For kernels that start a persistent collective themselves (weft_gpu_device.h). Its buffers must
- * be memory that the processor reaches, and shorter than a part (1 MiB), since one start serves
- * all. Weft does not see these kernels: the request is given back when the last one of them has
- * ended.
+/* Sets *flags to the flags by which kernels can start a persistent collective and wait for it
+ * themselves (weft_gpu_device.h). Its buffers must be accessible to the host, and shorter than 1
+ * MiB: longer ones are divided into chunks, each of which is started separately. Weft does not know
+ * of these kernels, so the request must not be freed before the last one of them has ended.
  */
 WEFT_GPU_API int weft_gpu_flags_of(weft_gpu_request request, weft_gpu_flags* flags);
 
-/* Elements of a reduction on the device. */
+/* The element types of reductions on the device. */
 typedef enum weft_gpu_type {
   WEFT_GPU_INT8,
   WEFT_GPU_INT16,
@@ -89,7 +94,7 @@ typedef enum weft_gpu_type {
   WEFT_GPU_DOUBLE
 } weft_gpu_type;
 
-/* The last three of integers only. */
+/* The operators of reductions on the device. The last three are for integers only. */
 typedef enum weft_gpu_op {
   WEFT_GPU_SUM,
   WEFT_GPU_PROD,
@@ -103,8 +108,9 @@ typedef enum weft_gpu_op {
   WEFT_GPU_BXOR
 } weft_gpu_op;
 
-/* inout[i] = in[i] op inout[i], in the stream: MPI_Reduce_local for memory of the device, with
- * types that MPI lacks. 16-bit types compute in float and round to the nearest. */
+/* Enqueues inout[i] = in[i] op inout[i] in the stream, as MPI_Reduce_local computes it for host
+ * memory. Both buffers must be in device memory. 16-bit floating-point types, which MPI lacks, are
+ * computed as float and rounded to nearest. */
 WEFT_GPU_API int weft_reduce_local_enqueue(const void* in, void* inout, size_t count,
                                            weft_gpu_type type, weft_gpu_op op,
                                            weft_gpu_stream stream);
@@ -113,16 +119,16 @@ WEFT_GPU_API int weft_reduce_local_enqueue(const void* in, void* inout, size_t c
 }
 #endif
 
-/* The collectives are declared where <mpi.h> has been included before. */
+/* The collectives are declared only if <mpi.h> was included before this header. */
 #ifdef MPI_VERSION
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* MPI's data type of these elements, for collectives in streams; it is not freed. MPI has none of
- * half and bfloat16: theirs is Weft's, of 16 bits. The reductions of this interface combine them by
- * MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX and operators of yours; those of MPI's own do not.
- * MPI_DATATYPE_NULL before MPI_Init. */
+/* Returns the MPI datatype of these elements, for collectives in streams; MPI_DATATYPE_NULL if MPI
+ * is not initialised. It must not be freed. MPI has no datatypes for half and bfloat16, so Weft
+ * makes 16-bit ones. The reductions of this interface combine their elements by MPI_SUM, MPI_PROD,
+ * MPI_MIN, MPI_MAX and user-defined operators; MPI's own reductions know only user-defined ones. */
 WEFT_GPU_API MPI_Datatype weft_gpu_datatype(weft_gpu_type type);
 
 #ifdef __cplusplus

@@ -1,13 +1,13 @@
-/* weft_gpu_device.h: how a device and the processor tell each other of a collective's progress.
+/* weft_gpu_device.h: functions by which kernels start persistent collectives and wait for them.
  *
- * A kernel of the user's that runs through several steps may start a persistent collective itself,
- * and wait for it: weft_gpu_flags_of (weft_gpu.h) has the flags, one thread of the grid calls
- * weft_device_start when all data are written, and weft_device_wait before anything is read.
- * Between these and the other threads the kernel synchronises its grid. Buffers must then be memory
- * that the processor reaches, too (cudaHostAlloc; managed memory, where the device's
- * concurrentManagedAccess is 1), since no copy goes along.
+ * A kernel that carries out several steps may start a persistent collective itself, and wait for
+ * it. weft_gpu_flags_of (weft_gpu.h) returns the flags for that. One thread of the grid calls
+ * weft_device_start when all data are written, and weft_device_wait before any data are read.
+ * Before the former and after the latter the kernel must synchronise its grid. Nothing is copied,
+ * so the buffers must be accessible to the host (cudaHostAlloc, or managed memory if the device's
+ * attribute concurrentManagedAccess is 1).
  *
- * Weft's own kernels do just this; the stand-in of the tests runs the same functions.
+ * Weft's own kernels use these functions, and so does an implementation on the host for tests.
  */
 #ifndef WEFT_GPU_DEVICE_H
 #define WEFT_GPU_DEVICE_H
@@ -21,20 +21,22 @@
 #define WEFT_DEVICE inline
 #endif
 
-/* Sequence numbers begin at 1. `sent` lies on the device and only kernels write it, so that a
- * captured graph can run any number of times; the two others lie in the processor's memory. */
+/* weft_gpu_flags: counters of a persistent collective. `sent` is in device memory and written only
+ * by kernels, so that a captured graph can be launched any number of times. The other two are in
+ * host memory. */
 typedef struct weft_gpu_flags {
-  uint64_t* sent;  /* how often it was started */
-  uint64_t* ready; /* the same, for the processor to see */
-  uint64_t* done;  /* how many of these have ended; WEFT_GPU_GIVEN_UP: nobody waits any more */
+  uint64_t* sent;  /* how often the collective was started */
+  uint64_t* ready; /* how often it was started; the host reads this counter */
+  uint64_t* done;  /* how often it has ended; WEFT_GPU_GIVEN_UP if it never will */
 } weft_gpu_flags;
 
-/* Not the largest value: the driver's cuStreamWaitValue64 compares as signed numbers. */
+/* Value of `done` after which nobody waits. It is the largest signed number, since the driver's
+ * cuStreamWaitValue64 compares signed numbers. */
 #define WEFT_GPU_GIVEN_UP ((uint64_t)INT64_MAX)
 
 #ifdef __cplusplus
 
-/* Visible together with all that was written before. */
+/* Stores a value. Whoever sees it also sees everything that this thread has written before. */
 WEFT_DEVICE void weft_device_store(uint64_t* to, uint64_t value) {
 #ifdef __CUDA_ARCH__
   asm volatile("st.release.sys.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
@@ -67,7 +69,7 @@ WEFT_DEVICE void weft_device_start(weft_gpu_flags flags) {
   weft_device_store(flags.ready, number);
 }
 
-/* For all that was started before. */
+/* Waits until the collective has ended as often as it was started. */
 WEFT_DEVICE void weft_device_wait(weft_gpu_flags flags) {
   const uint64_t number = *flags.sent;
   while (weft_device_load(flags.done) < number) weft_device_pause();
