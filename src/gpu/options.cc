@@ -32,11 +32,12 @@ bool read_bytes(const char* variable, std::size_t* bytes) {
 
 }  // namespace
 
-// Reads the options of collectives in streams from these environment variables:
-// WEFT_GPU_ONE_KERNEL: whether short collectives are carried out in one kernel: auto, on, off.
-// WEFT_GPU_ONE_KERNEL_BYTES: up to how many bytes of a rank they are.
-// WEFT_GPU_NOTIFY: by what streams announce starts and wait for ends: kernel, stream, auto.
-// WEFT_GPU_KERNEL_COPY: up to how many bytes these kernels copy data themselves.
+// Reads the options of collectives in streams from environment variables. Returns an error if one
+// has a wrong value. The documentation's table of variables is made of the lines below.
+// Variable WEFT_GPU_ONE_KERNEL: whether short collectives go in one kernel: auto, on, off.
+// Variable WEFT_GPU_ONE_KERNEL_BYTES: up to how many bytes of a rank go in one kernel.
+// Variable WEFT_GPU_NOTIFY: how streams announce starts and wait for ends: kernel, stream, auto.
+// Variable WEFT_GPU_KERNEL_COPY: up to how many bytes these kernels copy data themselves.
 Result<Options> options_of_environment() {
   static constexpr const char* kOneKernel[] = {"auto", "on", "off"};
   static constexpr const char* kNotify[] = {"kernel", "stream", "auto"};
