@@ -42,11 +42,11 @@ typedef struct weft_rows {
 /* Initialises a persistent exchange of matrix rows, as sparse tensor codes need it (MTTKRP in
  * SPLATT: Smith, Ravindran, Sidiropoulos, Karypis, IPDPS 2015): in every iteration each rank sends
  * some rows of `from` to an irregular set of ranks, and receives rows into `to` from others; the
- * ranks and rows are the same each time. Each pair of ranks exchanges one message, without a copy
- * if its rows are consecutive. Receives are posted before sends, and the largest message is sent
- * first. If it was measured to be faster, one message carries all rows from one node to another.
- * All ranks of `comm` must make the call, as for MPI_Neighbor_alltoallw_init; a topology is not
- * needed.
+ * ranks and rows are the same each time. Each rank sends one message to each rank that gets rows,
+ * without a copy if these are consecutive. Receives are posted before sends, and the largest
+ * message is sent first. If it was measured to be faster, one message carries all rows from one
+ * node to another. All ranks of `comm` must make the call, as for MPI_Neighbor_alltoallw_init; a
+ * topology is not needed.
  *
  *   from, to     the two matrices; no row that is received may be sent in the same exchange
  *   sent         `sends` lists of rows to send
