@@ -1,6 +1,7 @@
-// idle: what the process's other threads do while nothing is outstanding.
-// Why: a loaded library must cost nothing then; the kernel's own counters of each thread say so.
-// Prints one line per thread but the caller's: name, CPU ticks used, times it woke, over `seconds`.
+// idle: measures what the other threads of a process do while no communication is in progress,
+// since a loaded library must cost nothing then. It runs for `seconds` seconds and prints one line
+// for each thread except the calling one: its name, the CPU ticks that it has used, and how often
+// it woke up, from the kernel's counters.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@ namespace {
 struct Activity {
   std::string name;
   long ticks = 0;
-  long wakes = 0;  // voluntary context switches: each sleep that ended was a system call
+  long wakes = 0;  // voluntary context switches: each is a system call in which the thread slept
 };
 
 Activity activity(const std::filesystem::path& task) {
@@ -51,7 +52,8 @@ int main(int argc, char** argv) {
   const int seconds = argc > 1 ? std::atoi(argv[1]) : 10;
   MPI_Init(&argc, &argv);
   int rank = 0;
-  std::vector<int> in(1 << 20, 1), out(1 << 20);  // large, so that a thread starts if one ever does
+  // Large data, for which Weft starts a thread if it ever does.
+  std::vector<int> in(1 << 20, 1), out(1 << 20);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Request request;
   MPI_Iallreduce(in.data(), out.data(), 1 << 20, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);

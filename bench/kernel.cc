@@ -1,6 +1,6 @@
-// Kernel: the dense reflection, column by column so that it vectorises without reordering sums.
-// Why: see kernel.h. The error after k applications stays below k times the unit round-off times a
-// small constant, so the check holds for minutes of work.
+// Implements Kernel: a dense reflection, column by column so that the compiler can vectorise it
+// without reordering sums. The error after k applications stays below k times the unit round-off
+// times a small constant, so the result can be checked even after minutes of work.
 #include "kernel.h"
 
 #include <cmath>

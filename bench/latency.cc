@@ -1,13 +1,13 @@
-// latency: the time of one collective call after the other, in each form, without computation.
-// Why a program of ours: with and without Weft, or two of Weft's forms, must be compared call by
-// call in jobs that take turns. Each sample is the slowest rank's mean over many calls; of one size
-// the forms' samples take turns, so that a machine that changes changes for all of them.
-// Two forms are no calls, and say what the machine can do. "copy": all ranks copy so many bytes at
-// the same time, each from a buffer of its own to another, by memcpy() or by a loop, whichever is
-// faster. "line": two ranks write a line of memory each and wait until they see the other's,
-// whatever the bytes. "init" is one MPI_*_init, without what is freed after it and without calls to
-// warm it up: with one sample, the first of the job. Prints "form bytes least median" in
-// microseconds per call, one line for each form and size.
+// latency: measures the time of one collective call after the other, in each form, without
+// computation. Jobs with and without Weft, or with two of Weft's settings, can take turns. Each
+// sample is the slowest rank's mean over many calls. For each size the forms are sampled in turn,
+// so that a change of the machine's state affects all of them.
+// Two forms are not MPI calls, and say what the machine can do. "copy": all ranks copy as many
+// bytes at the same time, each from one of its own buffers to another, by memcpy() or by a loop,
+// whichever is faster. "line": two ranks each write a cache line and wait until they see the
+// other's, whatever the size. "init" is one MPI_*_init, without freeing the request and without
+// calls before it to warm up; with one sample it is the first of the job. The program prints "form
+// bytes least median", with times in microseconds per call, one line for each form and size.
 #include <mpi.h>
 #include <sched.h>
 
@@ -56,7 +56,7 @@ const char kUsage[] =
     "        [--forms blocking,nonblocking,persistent,init,copy,line]\n"
     "        [--buffers private|shared (MPI_Alloc_mem)] [--samples 9] [--sample-ms 10]\n";
 
-// From MPI_Alloc_mem, which Weft's ranks share.
+// Memory from MPI_Alloc_mem, which ranks share under Weft.
 class MpiMemory final : public std::pmr::memory_resource {
   void* do_allocate(std::size_t bytes, std::size_t) override {
     void* memory = nullptr;
@@ -107,7 +107,8 @@ bool set(Settings* settings, const std::string& name, const std::string& value) 
   return amount && (name == "--samples" || name == "--sample-ms");
 }
 
-// Rank 0 and rank 1 tell each other that they have come, in two lines that they share.
+// Line: rank 0 and rank 1 each write to a cache line in shared memory, and wait until the other has
+// written.
 class Line {
  public:
   explicit Line(int rank) {
@@ -132,7 +133,7 @@ class Line {
   }
 
  private:
-  static constexpr int kBytes = 128;  // processors fetch lines by two
+  static constexpr int kBytes = 128;  // two cache lines, since processors fetch lines in pairs
   static constexpr int kLooksBeforeYield = 1000;
 
   MPI_Win window_ = MPI_WIN_NULL;
@@ -161,7 +162,8 @@ class Latency {
     if (form_ == Form::copy) {
       by_loop_ = true;
       const double by_loop_us = sample(8);
-      by_loop_ = by_loop_us < first_us;  // the same on all ranks: the slowest one's time counts
+      // Equal on all ranks, since sample() returns the slowest rank's time.
+      by_loop_ = by_loop_us < first_us;
       first_us = std::min(first_us, by_loop_us);
     }
     calls_ = static_cast<int>(std::clamp(settings_.sample_ms * 1e3 / first_us, 4.0, 1e6));
@@ -170,7 +172,7 @@ class Latency {
   void add_sample() { times_us_.push_back(sample(calls_)); }
 
   Form form() const { return form_; }
-  // Per call.
+  // least_us() and median_us() return times per call.
   double least_us() const { return *std::min_element(times_us_.begin(), times_us_.end()); }
   double median_us() const {
     std::vector<double> sorted = times_us_;
@@ -197,10 +199,11 @@ class Latency {
   }
   void copy() {
     if (by_loop_)
-      for (std::size_t i = 0; i < to_.size(); ++i) to_[i] = from_[i] + 1;  // else it is a memcpy()
+      // Other than a memcpy(), so that the compiler keeps the loop.
+      for (std::size_t i = 0; i < to_.size(); ++i) to_[i] = from_[i] + 1;
     else
       std::memcpy(to_.data(), from_.data(), to_.size() * sizeof to_[0]);
-    asm volatile("" : : "r"(to_.data()) : "memory");  // it is wanted
+    asm volatile("" : : "r"(to_.data()) : "memory");  // keeps the compiler from dropping the copy
   }
   void free_request() {
     if (request_ != MPI_REQUEST_NULL) MPI_Request_free(&request_);
@@ -223,11 +226,12 @@ class Latency {
   bool by_loop_ = false;
   std::optional<Line> line_;
   MPI_Request request_ = MPI_REQUEST_NULL;
-  int calls_ = 1;  // of a sample
+  int calls_ = 1;  // number of calls per sample
   std::vector<double> times_us_;
 };
 
-// The number of forms whose results are wrong.
+// Measures all forms for one size, and prints their times. Returns the number of forms whose
+// results were wrong.
 int measure(const Settings& settings, long bytes, int rank, int ranks) {
   std::vector<std::unique_ptr<Latency>> forms;
   for (const Form form : settings.forms) {

@@ -1,13 +1,13 @@
-// messages: how much of a halo's exchange, or of one MPI_Iallreduce, hides behind computation, and
-// what the other threads of the process take of the processor meanwhile. Why not overlap: that
-// measures collectives by engine. An ordinary MPI program; it measures communication alone and
-// beside computation, in turns.
-// messages halo|put|get|allreduce BYTES REPETITIONS [RATIO [sleep]]: prints JSON, times of the
-// slowest rank. put, get: the same halo, one-sided between two fences. Computation takes RATIO
-// times communication's time (1.2), by the clock: what the exchange takes longer
-// than that is then communication's, also in the calls that start it and where others use the
-// cores. sleep: instead of computation, so that the
-// other threads have the core to themselves.
+// messages: measures how much of a halo exchange, or of an MPI_Iallreduce, is hidden behind
+// computation, and how much processor time the process's other threads take meanwhile. It is an
+// ordinary MPI program, and alternates between communication alone and communication with
+// computation.
+// Usage: messages halo|put|get|allreduce BYTES REPETITIONS [RATIO [sleep]]. put and get exchange
+// the halo by one-sided calls between two fences. The computation takes RATIO times as long as the
+// communication (default 1.2), by the clock: the time beyond that is the exposed part of the
+// communication, which includes the calls that start it, and the time in which other threads use
+// the cores. sleep: the caller sleeps instead of computing, so that the other threads have the core
+// to themselves. It prints JSON with the times of the slowest rank.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -26,9 +26,10 @@ namespace {
 int rank = 0, size = 1;
 std::string what;
 bool sleeps = false;
-MPI_Win window = MPI_WIN_NULL;  // over incoming, or over outgoing for others to get
+MPI_Win window = MPI_WIN_NULL;  // window over `incoming` for puts, over `outgoing` for gets
 std::vector<double> outgoing, incoming;
-// Of the last exchange, on this rank; the latter two are the other threads'.
+// Results of the last exchange on this rank: the time not hidden by computation, and the processor
+// time and the context switches of the process's other threads.
 double exposed_s = 0, other_cpu_s = 0, other_switches = 0;
 volatile double sink = 0;
 
@@ -42,7 +43,8 @@ double cpu_s_of_other_threads() {
   return clock_s(CLOCK_PROCESS_CPUTIME_ID) - clock_s(CLOCK_THREAD_CPUTIME_ID);
 }
 
-// Voluntary ones: each is a system call that has slept.
+// Returns the voluntary context switches of the process's other threads. Each is a system call in
+// which the thread slept.
 double switches_of_other_threads() {
   long sum = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -68,7 +70,7 @@ void compute(double seconds) {
   sink = x;
 }
 
-// With the neighbours in a ring, as of a halo.
+// Starts an exchange with the neighbours in a ring, as for a halo, or the allreduce.
 void start_exchange(MPI_Request* requests) {
   const int count = static_cast<int>(outgoing.size());
   const int right = (rank + 1) % size, left = (rank + size - 1) % size;

@@ -1,8 +1,8 @@
-// nbceff: the job that `weft bench` runs: the effect of overlap over the amount of computation.
-// Why an ordinary MPI program: what it measures is what programs get. Engines are chosen per
-// communicator with an info hint, which MPI libraries ignore. Without --iterations it measures
-// communication alone and how long one iteration of the computation takes.
-// Method: NBC-Eff (docs/benchmarking.md).
+// nbceff: the program that `weft bench` runs. It measures how much of a collective is hidden behind
+// different amounts of computation. It is an ordinary MPI program, so it measures what programs
+// get. The engine is chosen for each communicator by an info hint, which MPI libraries ignore.
+// Without --iterations it measures only communication, and how long one iteration of the
+// computation takes. Method: NBC-Eff (docs/benchmarking.md).
 #include <mpi.h>
 
 #include <cstdio>
@@ -13,7 +13,8 @@
 namespace bench {
 namespace {
 
-// One of MPI's collectives, on a communicator for each engine and one without hints.
+// MpiCommunication: one of MPI's collectives, with a communicator for each engine and one without
+// hints.
 class MpiCommunication : public Communication {
  public:
   MpiCommunication(const SamplingOptions& options, int rank, int ranks)

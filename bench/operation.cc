@@ -1,5 +1,5 @@
-// Operation: the seven collectives, their values and their expected results.
-// Why: see operation.h.
+// Implements Operation: seven collectives, the values that they send and the results that must
+// arrive.
 #include "operation.h"
 
 #include <algorithm>

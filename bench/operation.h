@@ -1,6 +1,6 @@
-// Operation: one MPI collective over doubles with known results, blocking, non-blocking,
-// persistent. Why: a measurement of a wrong result is worthless, so each one is followed by a
-// check. Values are integers, so sums are exact in every order.
+// Operation: one MPI collective on doubles whose results are known, in blocking, non-blocking and
+// persistent form. Each measurement is followed by a check, since the time of a wrong result is
+// worthless. Values are integers, so sums are exact in every order.
 #pragma once
 
 #include <mpi.h>
@@ -17,18 +17,22 @@ std::optional<Collective> find_collective(const std::string& name);
 
 class Operation {
  public:
-  // `bytes`: what the call's count argument describes (for alltoall and allgather one block).
-  // memory: where its buffers come from.
+  // bytes: the size that the call's count argument describes (for alltoall and allgather, that of
+  // one block). memory: where the buffers are allocated.
   Operation(Collective collective, long bytes, int rank, int size,
             std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
-  void reduce_by(MPI_Op op) { op_ = op; }  // else a sum
-  void prepare(int salt);                  // fills the send buffer, clears the receive buffer
-  void rewrite();  // what it sends, with what that is: as a program that computes it anew
+  // Sets the operator of a reduction, which is MPI_SUM otherwise.
+  void reduce_by(MPI_Op op) { op_ = op; }
+  // Fills the send buffer with values that depend on `salt`, and clears the receive buffer.
+  void prepare(int salt);
+  // Overwrites the send buffer with the same values, as a program that computes them anew.
+  void rewrite();
   void blocking(MPI_Comm comm);
   void start(MPI_Comm comm, MPI_Request* request);
-  void initialise(MPI_Comm comm, MPI_Request* request);  // a persistent request
-  // Of the last call, with the salt of the last prepare, if it was a sum.
+  void initialise(MPI_Comm comm, MPI_Request* request);  // initialises a persistent request
+  // Returns whether the last call's result is right for the salt of the last prepare(). Of the
+  // reductions, only sums are checked.
   bool correct() const;
 
  private:

@@ -1,5 +1,5 @@
-// Options: parsing, with sizes such as 2MiB and lists such as native,thread.
-// Why: refusing an unknown word before MPI starts beats measuring something else.
+// Parses the command line, with sizes such as 2MiB and lists such as native,thread. Unknown words
+// are rejected before MPI starts, so that nothing is measured by mistake.
 #include "options.h"
 
 #include <cstdlib>

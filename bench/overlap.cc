@@ -1,8 +1,9 @@
-// overlap: how much of one collective hides behind real computation, and what a tiny one costs.
-// Why: an ordinary MPI program, so the same binary measures with and without Weft. All candidates
-// are measured in one run, interleaved in a new random order each repetition, since machines drift.
-// Engines are chosen per communicator with an info hint, which MPI libraries ignore.
-// Method: slowest rank, medians (Hoefler, Lumsdaine, Rehm, SC07; docs/benchmarking.md).
+// overlap: measures how much of one collective is hidden behind real computation, and how long a
+// short one takes. It is an ordinary MPI program, so the same binary measures with and without
+// Weft. All candidates are measured in one run, in a new random order in each repetition, since the
+// machine's state drifts. The engine is chosen for each communicator by an info hint, which MPI
+// libraries ignore. Times are those of the slowest rank, and medians count (Hoefler, Lumsdaine,
+// Rehm, SC07; docs/benchmarking.md).
 #include <dlfcn.h>
 #include <mpi.h>
 
@@ -23,7 +24,7 @@ namespace {
 
 constexpr int kWarmUps = 3;
 
-// One thing to measure, and the times of its slowest rank.
+// Candidate: something to measure, and the times that it took on the slowest rank.
 struct Candidate {
   std::function<void()> run;
   bool communicates = true;
@@ -49,14 +50,15 @@ class Measurement {
   Options options_;
   int rank_ = 0, size_ = 1, salt_ = 0;
   long iterations_ = 1, checks_ = 0, wrong_ = 0;
-  MPI_Comm control_ = MPI_COMM_NULL;  // barriers and maxima, never measured
-  MPI_Comm plain_ = MPI_COMM_NULL;    // no hint: the blocking candidate
+  MPI_Comm control_ = MPI_COMM_NULL;  // for barriers and maxima between measurements
+  MPI_Comm plain_ = MPI_COMM_NULL;    // without a hint, for the blocking collective
   std::vector<MPI_Comm> comms_;       // one per engine
   Kernel kernel_;
   bool kernel_right_ = true;
   Operation operation_;
   std::mt19937 order_;
-  std::vector<Candidate> candidates_;  // blocking, immediate per engine, computation, totals
+  // Blocking collective, non-blocking one for each engine, computation alone, and overlapped ones.
+  std::vector<Candidate> candidates_;
 };
 
 int rank_of(MPI_Comm comm) {
@@ -129,7 +131,8 @@ void Measurement::add_computation() {
   }
 }
 
-// The pause lets a traffic shaper's bucket refill, so that each candidate finds it equally full.
+// Runs a candidate once. The pause before it lets the token bucket of a traffic shaper refill, so
+// that all candidates find it equally full.
 double Measurement::once(const Candidate& candidate) {
   operation_.prepare(++salt_ % 97);
   kernel_right_ = true;
@@ -158,8 +161,8 @@ void Measurement::repeat(int repetitions, bool keep) {
   }
 }
 
-// Finds how many iterations take ratio times the communication of the fastest candidate, all ranks
-// computing at once, as they will.
+// Finds how many iterations of the computation take `ratio` times as long as the fastest
+// candidate's communication. All ranks compute at the same time, as in the measurements.
 void Measurement::calibrate() {
   repeat(kWarmUps, true);
   double communication_us = 1e300;

@@ -1,5 +1,6 @@
-// Persistent collectives, also where mpi.h is of MPI 3.1 (Open MPI 4.1, MPICH 3.4) and lacks them:
-// Weft has them, once it is loaded in front. Without it the program ends with a sentence.
+// Declares persistent collectives for MPI libraries whose mpi.h is of MPI 3.1 and lacks them (Open
+// MPI 4.1, MPICH 3.4). Weft provides them if it is loaded. Without it the program ends with a
+// message.
 #pragma once
 
 #include <mpi.h>

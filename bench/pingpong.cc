@@ -1,7 +1,8 @@
-// pingpong: what messages between two ranks cost, for the simulator's description of a machine:
-// the time one way, what the cores have to do for it, which length waits for its receive, and how
-// much of a message moves while neither core looks after it. One JSON object, printed by rank 0.
-// Why an ordinary MPI program: the messages must go as the library sends them. Medians throughout.
+// pingpong: measures what messages between two ranks cost, for the simulator's description of a
+// machine: the time one way, the processor time on each side, the length from which a send waits
+// for its receive, and how much of a message is transferred while neither side progresses it. Rank
+// 0 prints one JSON object. It is an ordinary MPI program, since messages must be sent as the MPI
+// library sends them. All figures are medians.
 #include <mpi.h>
 
 #include <algorithm>
@@ -23,11 +24,13 @@ struct Settings {
                              196608, 262144, 524288, 1048576, 2097152, 4194304};
   long core_bytes = 196608;
   int repetitions = 9;
-  long pause_us = 15000;  // so that a rate limiter's bucket is full again
+  // Pause before each measurement, so that the token bucket of a rate limiter is full again.
+  long pause_us = 15000;
 };
 
 constexpr int kTag = 1, kNeverSent = 2, kMessages = 64;
-constexpr int kCoreTimes = 10;  // as many repetitions: a small difference of two long times
+// Factor for the number of repetitions where a small difference of two long times is measured.
+constexpr int kCoreTimes = 10;
 constexpr double kChunk_us = 50;
 constexpr char kUsage[] =
     "pingpong [--bytes 8,1MiB,...] [--core-bytes 192KiB] [--repetitions 9] [--pause-us 15000]\n";
@@ -89,7 +92,7 @@ class PingPong {
     });
   }
 
-  // Two messages at once, one each way.
+  // Returns the time of two messages at the same time, one in each direction.
   double exchange_us(long bytes) {
     return median_of([&] {
       const double begin = now_us();
@@ -102,7 +105,8 @@ class PingPong {
     });
   }
 
-  // Of a message among many, and of the calls that send it and that take one which is there.
+  // Measures short messages: the time between two of many (gap_us), the time of the call that sends
+  // one, and that of the call that receives one which has already arrived.
   void short_messages(double* gap_us, double* send_us, double* receive_us) {
     std::vector<double> gaps, sends, receives;
     const double way_us = one_way_us(8);
@@ -137,7 +141,7 @@ class PingPong {
     *receive_us = shared(rank_ == 1 ? median(receives) : 0, 1);
   }
 
-  // Of a look that finds nothing.
+  // Returns the time of a test of a request that finds nothing.
   double poll_us() {
     MPI_Request request = never();
     const double found = median_of([&] {
@@ -150,7 +154,7 @@ class PingPong {
     return found;
   }
 
-  // The send is over before its receive is posted.
+  // Returns whether a send of this length completes before its receive is posted.
   bool is_eager(long bytes) {
     const double late_us = 5000 + 4 * one_way_us(bytes);
     int eager = 0;
@@ -168,7 +172,8 @@ class PingPong {
     return shared(eager, 0) >= 2;
   }
 
-  // What a message takes away from a computation that looks after it: on the sender, the receiver.
+  // Returns the processor time that a message takes from a computation which tests its request now
+  // and then: on the sender and on the receiver.
   std::pair<double, double> core_us(long bytes) {
     const double span_us = 1.3 * one_way_us(bytes) + 2000;
     const long chunks = static_cast<long>(span_us / kChunk_us) + 1;
@@ -181,8 +186,8 @@ class PingPong {
     return {shared(own, 0), shared(own, 1)};
   }
 
-  // Neither side looks at a message for twice the time it takes, at once or when it has begun to
-  // move. What it still takes after that.
+  // Returns how long a message still takes after neither side has progressed it for twice its usual
+  // time. begins: whether both sides progress it first until it has begun to move.
   double left_us(long bytes, bool begins) {
     const double way_us = one_way_us(bytes);
     const double begun_us = begins ? 0.05 * way_us + 500 : 0;
@@ -198,7 +203,7 @@ class PingPong {
     });
   }
 
-  // The work that core_us() puts beside messages.
+  // Finds how many rounds of work() take kChunk_us, for core_us().
   void find_work() {
     constexpr long kTry = 1000000;
     std::vector<double> times;
@@ -222,7 +227,8 @@ class PingPong {
     if (settings_.pause_us) pause_us(static_cast<double>(settings_.pause_us));
     MPI_Barrier(MPI_COMM_WORLD);
   }
-  // The slower rank's, at rank 0 and 1 alike.
+  // Returns the median over all repetitions of the slower rank's time. Ranks 0 and 1 get the same
+  // value.
   double median_of(const std::function<double()>& sample) {
     std::vector<double> found;
     for (int i = 0; i <= settings_.repetitions; ++i) {
@@ -265,7 +271,8 @@ class PingPong {
   static void work(long rounds) {
     for (long i = 0; i < rounds; ++i) asm volatile("" : "+r"(i));
   }
-  // bytes 0: the same looks, and no message.
+  // Returns the time of a computation that tests the request of a message now and then. With bytes
+  // 0 there is no message, and it tests a request that never completes.
   double compute_us(long chunks, long bytes) {
     MPI_Request idle = never(), moving = MPI_REQUEST_NULL;
     rest();
@@ -313,7 +320,7 @@ void measure(const Settings& settings, int rank) {
   double gap_us = 0, send_us = 0, receive_us = 0;
   pair.short_messages(&gap_us, &send_us, &receive_us);
   const double poll_us = pair.poll_us();
-  // Sizes grow until one waits; then the switch is found to 1 part in 16.
+  // Sizes are doubled until a send waits for its receive; then the limit is found to 1 part in 16.
   long eager = 0, waits = 0;
   for (long bytes = 1024; bytes <= settings.bytes.back() && !waits; bytes *= 2)
     (pair.is_eager(bytes) ? eager : waits) = bytes;

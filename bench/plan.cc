@@ -1,6 +1,7 @@
-// plan: what `weft plan` runs under Weft: initialises one persistent collective for each size and,
-// where asked, replays it. Prints a JSON line for each size on rank 0: times of the slowest rank.
-// An ordinary MPI program: what Weft decided is in Weft's summary.
+// plan: the program that `weft plan` runs under Weft. For each size it initialises one persistent
+// collective and, if asked to, starts it repeatedly. Rank 0 prints a line of JSON for each size,
+// with times of the slowest rank. It is an ordinary MPI program; what Weft has decided is in Weft's
+// summary.
 #include <mpi.h>
 
 #include <algorithm>
@@ -59,7 +60,7 @@ bool set(Settings* settings, const std::string& name, const std::string& value) 
   return !settings->bytes.empty();
 }
 
-// One persistent collective of `count` elements, of each block where there are several.
+// Persistent: one persistent collective of `count` elements, or with blocks of `count` elements.
 class Persistent {
  public:
   Persistent(const Settings& settings, int count, int size)
@@ -72,7 +73,7 @@ class Persistent {
     recv_ = send_;
   }
 
-  // False: no such collective.
+  // Initialises the collective. Returns false if the MPI library lacks it.
   bool initialise(MPI_Request* request) {
     bench::need_persistent();
     return of_data(request) || of_irregular_data(request) || of_reduction(request);
@@ -144,7 +145,7 @@ double slowest(double seconds) {
   return most;
 }
 
-// The median of several batches, per call.
+// Returns the time of one start and wait in seconds: the median of several batches.
 double replay_s(MPI_Request* request, int repetitions) {
   constexpr int kBatches = 7;
   std::vector<double> times;
@@ -161,7 +162,8 @@ double replay_s(MPI_Request* request, int repetitions) {
   return times[kBatches / 2];
 }
 
-// False: no such collective.
+// Measures the collective for one size, and prints a line of JSON. Returns false if the MPI library
+// lacks the collective.
 bool plan(const Settings& settings, long bytes, int rank, int size) {
   int element = 0;
   MPI_Type_size(settings.type, &element);

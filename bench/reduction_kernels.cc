@@ -1,8 +1,8 @@
-// The sum of doubles by each instruction set's kernel, beside memcpy and a plain loop as this
-// file's own flags compile it. Bytes are those read and written: 24 an element, 16 for memcpy.
-// Compare within one run, interleaved:
+// Measures the sum of doubles by the reduction kernel of each instruction set, besides memcpy and a
+// plain loop that is compiled with this file's flags. It counts the bytes read and written: 24 per
+// element, 16 for memcpy. Results should be compared within one run, interleaved:
 //   build/bench/weft_reduction_kernels --benchmark_enable_random_interleaving=true
-//       --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
+//     --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

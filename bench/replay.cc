@@ -49,7 +49,8 @@ struct Plan {
   std::vector<std::vector<int>> groups;
   std::vector<CallShape> calls;
   std::size_t stretches = 0, forms = 0;
-  std::vector<std::vector<Step>> steps;  // of this rank: by stretch, by form
+  // This rank's steps for each stretch and, within it, for each form.
+  std::vector<std::vector<Step>> steps;
 
   const std::vector<Step>& of(std::size_t stretch, std::size_t form) const {
     return steps[stretch * forms + form];
@@ -111,7 +112,8 @@ class Computation {
  public:
   void run(double us) { iterate(static_cast<long>(us * per_us_)); }
 
-  // Iterations are as many as the fastest of several tries makes in a microsecond.
+  // Finds how many iterations of the computation this rank makes in a microsecond: the most of
+  // several tries, or what the file says.
   void take_rate(const std::string& path, int rank, int ranks) {
     std::vector<double> rates(static_cast<std::size_t>(ranks));
     int known = rank == 0 && read_rates(path, &rates) ? 1 : 0;
@@ -184,10 +186,11 @@ MPI_Comm communicator_of(const std::vector<int>& group, int rank) {
   return comm;
 }
 
-// By their numbers; nullptr where this rank is no member.
+// Calls, indexed by their number in the plan; nullptr if this rank does not take part.
 using Calls = std::vector<std::unique_ptr<AnyCall>>;
 
-// One form, with communicators of its own. Its calls are those of the other forms.
+// Form: carries out the steps of one form, on communicators of its own. All forms share their
+// calls' buffers.
 class Form {
  public:
   Form(const Plan& plan, int rank, Computation* computation, Calls* calls)
@@ -210,7 +213,7 @@ class Form {
   Form(const Form&) = delete;
   Form& operator=(const Form&) = delete;
 
-  // Microseconds of the last rank, at rank 0.
+  // Carries out these steps. Returns the slowest rank's time in microseconds on rank 0.
   double run(const std::vector<Step>& steps) {
     MPI_Barrier(MPI_COMM_WORLD);
     const double began = MPI_Wtime();
@@ -262,8 +265,8 @@ class Form {
   std::vector<MPI_Request> planned_;   // by call
 };
 
-// The first stretch of each form again and again, so that caches are warm, links as full as in the
-// midst of a program, and engines have learnt.
+// Runs the first stretch in each form repeatedly, so that caches are warm, links are as busy as in
+// a running program, and Weft has learnt its engines.
 void warm_up(const Plan& plan, std::vector<std::unique_ptr<Form>>* forms) {
   constexpr double kLeast_us = 300'000;
   constexpr int kMost = 60;
@@ -276,8 +279,8 @@ void warm_up(const Plan& plan, std::vector<std::unique_ptr<Form>>* forms) {
   }
 }
 
-// Short stretches run several times, and the median counts: a process that disturbs a run for a
-// moment would make it longer.
+// Returns the slowest rank's time for these steps on rank 0, in microseconds. Short stretches run
+// several times, and the median counts, since another process may disturb one run for a moment.
 double timed(Form* form, const std::vector<Step>& steps) {
   constexpr double kLong_us = 50'000;
   constexpr int kMost = 9;

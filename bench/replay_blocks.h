@@ -1,5 +1,5 @@
-// Blocks: collectives that replay has beside those of Operation, all with a block for each rank and
-// rank 0 as the root. Why apart: only their time is of interest, so nothing is checked.
+// Blocks: the collectives that `replay` needs besides those of Operation. All have a block for each
+// rank, and rank 0 is the root. Results are not checked, since only the time matters.
 #pragma once
 
 #include <mpi.h>
@@ -13,7 +13,7 @@ namespace bench {
 
 class Blocks {
  public:
-  // collective: gather, scatter, reduce_scatter or reduce_scatter_block; bytes: of one block.
+  // collective: gather, scatter, reduce_scatter or reduce_scatter_block. bytes: bytes of one block.
   Blocks(const std::string& collective, long bytes, int rank, int size)
       : gathers_(collective == "gather"),
         scatters_(collective == "scatter"),
@@ -74,8 +74,8 @@ class Blocks {
 
  private:
   bool gathers_, scatters_;
-  std::vector<int> counts_;  // of reduce_scatter
-  int count_, written_;      // of a block; of what this rank sends
+  std::vector<int> counts_;  // counts of a reduce_scatter
+  int count_, written_;      // numbers of elements of a block, and of what this rank sends
   std::vector<double> send_, receive_;
 };
 

@@ -1,4 +1,4 @@
-// Report: see report.h.
+// Implements report.h: computes and prints the results of a measurement.
 #include "report.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Sampling: see sampling.h. All ranks see the same samples (the slowest rank's), so they agree on
-// what has settled and when to stop without further messages.
+// Implements Sampling. All ranks have the same samples (the slowest rank's), so they agree without
+// further messages on what has settled and when to stop.
 #include "sampling.h"
 
 #include <dlfcn.h>
@@ -16,9 +16,10 @@ namespace bench {
 namespace {
 
 constexpr int kWarmUps = 3;
-constexpr std::size_t kFewest = 6;  // below, no two samples enclose the median with 95 %
+// With fewer samples, no two of them enclose the median with a probability of 95 %.
+constexpr std::size_t kFewest = 6;
 constexpr double kCalibrationUs = 20000;
-constexpr long kMostIterations = 1L << 40;  // work that takes no time is never enough
+constexpr long kMostIterations = 1L << 40;  // limit for work that takes no time at all
 
 std::string in_quotes(const std::string& text) {
   std::string out = "\"";
@@ -101,7 +102,8 @@ Sampling::Times Sampling::timed(const Cell& cell) {
   return {(MPI_Wtime() - begin) * 1e6, computation * 1e6, true};
 }
 
-// The pause lets a traffic shaper's bucket refill, so that each candidate finds it equally full.
+// Measures once. The pause before it lets the token bucket of a traffic shaper refill, so that all
+// measurements find it equally full.
 Sampling::Times Sampling::once(const Cell& cell) {
   write_begin(cell);
   communication_->prepare(++salt_ % 97);
@@ -146,14 +148,14 @@ void Sampling::repetition() {
     const Times times = once(*cell);
     cell->samples_us.push_back(times.total_us);
     write_sample(*cell, times);
-    // Each has at least one sample before time can run out.
+    // Every combination gets at least one sample before time can run out.
     if (out_of_time_ && cell->samples_us.size() > 1) return;
     cell->settled = cell->samples_us.size() >= kFewest &&
                     relative_half_width(cell->samples_us) <= options_.tolerance;
   }
 }
 
-// Says how long one iteration takes while all ranks compute.
+// Measures how long one iteration of the computation takes while all ranks compute, and writes it.
 void Sampling::calibrate() {
   Cell cell{Kind::computation, 0, 1};
   double time_us = once(cell).total_us;
@@ -163,7 +165,8 @@ void Sampling::calibrate() {
   }
   std::vector<double> times_us;
   for (int i = 0; i < 5; ++i) times_us.push_back(once(cell).total_us);
-  // The least disturbed one: a busy moment must not shrink all amounts.
+  // The shortest time counts, since a moment of disturbance must not make all amounts of
+  // computation smaller.
   const double least_us = *std::min_element(times_us.begin(), times_us.end());
   if (!out_) return;
   std::fprintf(out_, "{\"iteration_us\": %.9g}\n", least_us / static_cast<double>(cell.iterations));

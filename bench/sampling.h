@@ -1,7 +1,8 @@
-// Sampling: measures communication, computation and both at once, in many small repetitions.
-// Why one job: all engines and all amounts of computation are measured interleaved, in a new random
-// order each time (the same on all ranks), since machines drift. Every sample is written at once,
-// so that a run that is stopped keeps what it measured. docs/benchmarking.md has the definitions.
+// Sampling: measures communication, computation and both together in many short repetitions. All
+// engines and all amounts of computation are measured in one job, in a new random order in each
+// repetition (the same on all ranks), since the machine's state drifts. Every sample is written at
+// once, so that a run that is stopped keeps what it has measured. docs/benchmarking.md has the
+// definitions.
 #pragma once
 
 #include <cstdio>
@@ -13,7 +14,7 @@
 
 namespace bench {
 
-// A collective that several engines can carry out.
+// Communication: a collective that several engines can carry out.
 class Communication {
  public:
   virtual ~Communication() = default;
@@ -21,33 +22,36 @@ class Communication {
   virtual void blocking() = 0;
   virtual void start(std::size_t engine) = 0;
   virtual void wait() = 0;
-  virtual bool correct() const = 0;  // of the last call
+  virtual bool correct() const = 0;  // whether the last call's result was right
 };
 
 struct SamplingOptions {
   std::string collective = "allreduce";
   long bytes = 1 << 20;
   std::vector<std::string> engines = {"native"};
-  std::vector<long> iterations;  // one for each amount; empty: communication alone, calibration
+  // Amounts of computation to measure; empty for communication alone and the time of an iteration.
+  std::vector<long> iterations;
   WorkChoice work;
-  double seconds = 30;    // stop after these
-  int repetitions = 200;  // stop after these
+  double seconds = 30;    // the measurement stops after this time
+  int repetitions = 200;  // the measurement stops after this many repetitions
   double tolerance = 0.02;
-  long pause_us = -1;  // rest before each measurement; -1: 15 ms from 4 KiB on, else none
+  // Pause before each measurement in us; -1 for 15 ms from 4 KiB on and none below.
+  long pause_us = -1;
   unsigned seed = 1;
-  std::string samples;  // JSON Lines file of rank 0; empty: standard output
+  std::string samples;  // JSON Lines file that rank 0 writes; empty for the standard output
 };
 
-// Fills options; false: `problem` says what is wrong with the command line.
+// Parses the command line into *options. Returns false if it is wrong, and says why in *problem.
 bool parse(int argc, char** argv, SamplingOptions* options, std::string* problem);
 
-// Half-width of the 95 % interval of the median (order statistics) as a share of it.
+// Returns half the width of the 95 % confidence interval of the median (by order statistics),
+// divided by the median.
 double relative_half_width(std::vector<double> samples);
 
 class Sampling {
  public:
   Sampling(const SamplingOptions& options, Communication* communication, Work* work);
-  // Measures and writes; the program's exit status.
+  // Measures, and writes the samples. Returns the exit status of the program.
   int run();
 
  private:
@@ -61,7 +65,7 @@ class Sampling {
   };
   struct Times {
     double total_us = 0, computation_us = 0;
-    bool right = true;  // the results of all ranks
+    bool right = true;  // whether the results of all ranks were right
   };
 
   void add_cells();
@@ -80,7 +84,7 @@ class Sampling {
   SamplingOptions options_;
   Communication* communication_;
   Work* work_;
-  std::FILE* out_ = nullptr;  // on rank 0
+  std::FILE* out_ = nullptr;  // on rank 0, the file to write; otherwise nullptr
   std::mt19937 order_;
   std::vector<Cell> cells_;
   double begin_ = 0;

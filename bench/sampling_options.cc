@@ -1,5 +1,5 @@
-// Options of the programs that sample: every rank parses the same command line.
-// Why refused here: an unknown word must not start a measurement of something else.
+// Parses the options of the programs that sample. Every rank parses the same command line. An
+// unknown word is rejected here, since otherwise something else would be measured.
 #include <limits>
 
 #include "options.h"

@@ -1,8 +1,8 @@
-// steps: an application in small. Each step starts one collective, computes a fixed amount and
-// waits; or, blocking, calls it and computes. What counts is the time of all steps together, in
-// which everything has its part that an engine takes from the computation or tries out. Prints
-// "seconds us-per-step" of the slowest rank; `--work 0` prints what a thousand iterations of the
-// computation take, too.
+// steps: a small model of an application. Each step starts one collective, computes a fixed amount
+// and waits; or, in blocking form, calls the collective and computes. The time of all steps
+// together counts, so it includes whatever an engine takes from the computation or tries out. The
+// program prints "seconds us-per-step" of the slowest rank. With `--work 0` it also prints how long
+// a thousand iterations of the computation take.
 #include <mpi.h>
 
 #include <cstdio>
@@ -55,7 +55,7 @@ std::optional<Steps> parse(int argc, char** argv) {
   return found;
 }
 
-// A chain of dependent operations: it takes the same whatever the caches hold.
+// Computes a chain of dependent operations, whose time does not depend on what the caches hold.
 double compute(long iterations, double seed) {
   double x = seed;
   for (long i = 0; i < iterations; ++i) x = x * 0.999999 + 0.000001;

@@ -1,9 +1,9 @@
-// table: the time of every collective call in every form, and of point-to-point calls beside them.
-// Why one program for all: whether Weft makes anything slower is a question to every call, and two
-// jobs, one with and one without Weft, answer it only if they take turns often.
-// Each figure is the median over samples of the slowest rank's mean over several calls. Samples of
-// all points take turns, so that a machine that changes changes for all. Prints "call form bytes
-// least median" in microseconds per call, a line for each point.
+// table: measures the time of every collective call in every form, and of point-to-point calls
+// besides. It answers whether Weft makes any call slower: two jobs, one with and one without Weft,
+// take turns often. Each figure is the median over samples, each of which is the slowest rank's
+// mean over several calls. All calls are sampled in turn, so that a change of the machine's state
+// affects all of them. It prints "call form bytes least median", with times in microseconds per
+// call, one line for each call, form and size.
 #include <mpi.h>
 
 #include <algorithm>
@@ -32,8 +32,8 @@ using calls::Start;
 
 struct Settings {
   std::vector<long> bytes = {8, 1024, 64 * 1024, 1024 * 1024};
-  std::vector<std::string> calls;  // none: all
-  std::vector<std::string> forms;  // the same
+  std::vector<std::string> calls;  // calls to measure; empty for all
+  std::vector<std::string> forms;  // forms to measure; empty for all
   int samples = 5;
   double sample_ms = 1;
   int least_calls = 4;
@@ -67,12 +67,12 @@ void exchange_by_requests(Data& d) {
   MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
 }
 
-// One call in one form and size.
+// Point: one call in one form, with one size, and its samples.
 class Point {
  public:
   Point(const char* name, const char* form, Data& data, Call call)
       : name_(name), form_(form), data_(data), call_(std::move(call)) {}
-  // A persistent request is freed with its point.
+  // Makes the point of a persistent call, which frees its request.
   Point(const char* name, Data& data, const Start& initialise)
       : name_(name), form_("persistent"), data_(data) {
     initialise(data, &request_);
@@ -87,7 +87,8 @@ class Point {
   Point(const Point&) = delete;
   Point& operator=(const Point&) = delete;
 
-  // Enough calls for a sample of so long. The first calls may take far longer than the others.
+  // Makes calls to warm up, and finds how many calls a sample of `sample_us` needs. The first calls
+  // may take far longer than later ones.
   void warm_up(double sample_us, int least_calls) {
     mean_us(least_calls);
     const double call_us = std::max(mean_us(least_calls), 0.01);
@@ -102,7 +103,7 @@ class Point {
   }
 
  private:
-  // Of the slowest rank.
+  // Returns the slowest rank's mean time of a call.
   double mean_us(int calls) {
     MPI_Barrier(WORLD);
     const double begin = MPI_Wtime();
@@ -118,7 +119,7 @@ class Point {
   Data& data_;
   Call call_;
   MPI_Request request_ = MPI_REQUEST_NULL;
-  int calls_ = 1;  // of a sample
+  int calls_ = 1;  // number of calls per sample
   std::vector<double> times_us_;
 };
 

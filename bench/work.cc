@@ -1,6 +1,7 @@
-// Work: matrix-vector and matrix-matrix products with a reflection, a stencil, the user's library.
-// Why a reflection H = I - 2vv'/v'v: Hx has a closed form and HH is the identity. The stencil adds
-// 1 to the mean of four neighbours of a linear field, so that after t sweeps the field is t higher.
+// Implements Work: matrix-vector and matrix-matrix products with a reflection, a stencil, and a
+// library of the user. The reflection H = I - 2vv'/v'v is used because Hx has a closed form and HH
+// is the identity. The stencil adds 1 to the mean of four neighbours of a linear field, so that
+// after t sweeps the field is t higher.
 #include "work.h"
 
 #include <dlfcn.h>
@@ -12,8 +13,9 @@
 namespace bench {
 namespace {
 
-constexpr long kMemoryBoundBytes = 32L << 20;    // more than a core's share of the last cache
-constexpr long kComputeBoundBytes = 216L << 10;  // three matrices of order 96: the core's own cache
+constexpr long kMemoryBoundBytes = 32L << 20;  // more than a core's share of the last-level cache
+// Three matrices of order 96, which fit into a core's own cache.
+constexpr long kComputeBoundBytes = 216L << 10;
 constexpr double kTolerance = 1e-8;
 
 std::vector<double> reflection(long order) {
@@ -29,7 +31,7 @@ std::vector<double> reflection(long order) {
   return entries;
 }
 
-// Matrix times vector, rows in turn; memory-bound with its usual working set.
+// Gemv: matrix times vector, row by row. It is memory-bound with its usual working set.
 class Gemv : public Work {
  public:
   explicit Gemv(long bytes)
@@ -65,7 +67,7 @@ class Gemv : public Work {
 
  private:
   double row_times_vector(const double* row) const {
-    double sums[8] = {};  // eight, so that the additions vectorise
+    double sums[8] = {};  // eight sums, so that the compiler can vectorise the additions
     for (long i = 0; i < order_; i += 8) {
       for (int tag_range = 0; tag_range < 8; ++tag_range)
         sums[tag_range] += row[i + tag_range] * vector_[i + tag_range];
@@ -80,7 +82,7 @@ class Gemv : public Work {
   std::vector<double> matrix_, vector_, image_;
 };
 
-// Matrix times matrix, rows of the product in turn; compute-bound.
+// Gemm: matrix times matrix, row by row of the product. It is compute-bound.
 class Gemm : public Work {
  public:
   explicit Gemm(long bytes)
@@ -121,7 +123,7 @@ class Gemm : public Work {
   std::vector<double> matrix_, product_;
 };
 
-// Jacobi sweeps of a five-point stencil, inner rows in turn; memory-bound.
+// Stencil: Jacobi sweeps of a five-point stencil, over the inner rows in turn. It is memory-bound.
 class Stencil : public Work {
  public:
   explicit Stencil(long bytes)
