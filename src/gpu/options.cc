@@ -37,7 +37,7 @@ bool read_bytes(const char* variable, std::size_t* bytes) {
 // Variable WEFT_GPU_ONE_KERNEL: whether short collectives go in one kernel: auto, on, off.
 // Variable WEFT_GPU_ONE_KERNEL_BYTES: up to how many bytes of a rank go in one kernel.
 // Variable WEFT_GPU_NOTIFY: how streams announce starts and wait for ends: kernel, stream, auto.
-// Variable WEFT_GPU_KERNEL_COPY: up to how many bytes kernels that announce a start or wait copy data.
+// Variable WEFT_GPU_KERNEL_COPY: up to how many bytes kernels that announce starts or wait copy.
 Result<Options> options_of_environment() {
   static constexpr const char* kOneKernel[] = {"auto", "on", "off"};
   static constexpr const char* kNotify[] = {"kernel", "stream", "auto"};
