@@ -1,11 +1,12 @@
-// atmosphere: shallow water on a rotating sphere by spherical harmonics: vorticity, divergence and
-// geopotential, stepped by Runge and Kutta's method of fourth order. Grid points lie on the ranks
-// by latitude, coefficients by zonal wave number; after each stage an Allgather brings all
-// coefficients to all ranks. Why: the finding that pressure, advection, the transform and the
-// output can hide this Allgather (jh250041). Here the gather of each variable travels behind one of
-// them; the output, in atmosphere_output.h, is itself hidden behind the next steps. Most of the
-// communication is the transpose from latitudes to wave numbers, which can travel, too. Source:
-// Hack, Jakob, NCAR/TN-343 (1992), for the equations; the cases are in atmosphere_cases.h.
+// atmosphere: shallow water on a rotating sphere, computed with spherical harmonics: vorticity,
+// divergence and geopotential, stepped by the Runge-Kutta method of fourth order. Ranks have the
+// grid points of some latitudes, and the coefficients of some zonal wave numbers. After each stage
+// an Allgather brings all coefficients to all ranks. Project jh250041 found that pressure,
+// advection, the transform and output can hide this Allgather. Here the Allgather of each variable
+// overlaps with one of these; the output, in atmosphere_output.h, overlaps with the next steps.
+// Most of the communication is the transpose from latitudes to wave numbers, which can overlap,
+// too. Source: Hack, Jakob, NCAR/TN-343 (1992), for the equations; atmosphere_cases.h has the test
+// cases.
 #include <mpi.h>
 
 #include <algorithm>
@@ -44,7 +45,8 @@ std::string does_not_fit(const Settings& settings) {
   return "";
 }
 
-// Without output its sections are measured, with it the ways of writing.
+// Returns the ways of communicating to compare. Without output, they differ in what is hidden
+// behind which part of a step; with output, in how the file is written.
 std::vector<Way> ways(std::vector<trials::Variant>* all, const trials::Settings& trial,
                       bool writes) {
   using output::Writing;
@@ -103,8 +105,8 @@ void tell(const Settings& settings, const Model& model, const Measures& before,
   std::fflush(stdout);
 }
 
-// Operations a second of a transform beside those of products that are added in registers alone, in
-// turn: it reads little, and computes much.
+// Compares the operations per second of a transform with those of multiply-adds in registers alone,
+// in turn. A transform reads little and computes much, so this is its limit.
 void compare(const char* what, double operations, int repetitions,
              const std::function<void()>& work) {
   constexpr int rounds = 1 << 20;
@@ -192,7 +194,7 @@ int measure(const Settings& settings, const trials::Settings& trial) {
         return same && steady && model.lost() < 1e-10;
       });
   const int status = trials::report(trial, "atmosphere", told(settings), all, wrong);
-  if (writes) {  // what stays on the disk is whole, whichever variant came last
+  if (writes) {  // leaves a complete file on the disk, whichever variant ran last
     model.prepare(&made[0], file.get());
     model.carry_out();
   }

@@ -1,7 +1,6 @@
-// atmosphere_cases.h: how each case begins, at one point of the sphere. Why apart: the formulas are
-// those of the literature, and know nothing of transforms or ranks. Sources: Williamson, Drake,
-// Hack, Jakob, Swarztrauber, J. Comput. Phys. 102 (1992), cases 2 and 5; Galewsky, Scott, Polvani,
-// Tellus A 56 (2004), for the jet.
+// The initial state of each test case at one point of the sphere. Sources: Williamson, Drake, Hack,
+// Jakob, Swarztrauber, J. Comput. Phys. 102 (1992), cases 2 and 5; Galewsky, Scott, Polvani, Tellus
+// A 56 (2004), for the jet.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -12,14 +11,16 @@ namespace cases {
 
 inline constexpr double radius = 6.37122e6, turning = 7.292e-5, gravity = 9.80616, day = 86400;
 
-// The jet is in balance; galewsky is the jet with a hill of water, which makes it unstable.
+// Names of the cases. In "jet" a zonal jet is in balance; in "galewsky" a hill of water makes it
+// unstable.
 inline const std::vector<std::string> names = {"2", "5", "jet", "galewsky"};
 
 struct Point {
-  double coriolis, mountain, spin, depth;  // the second and the last times gravity
+  // Mountain height and depth of the water are multiplied by gravity.
+  double coriolis, mountain, spin, depth;
 };
 
-// A zonal jet of the northern middle latitudes, and the depth that balances it.
+// A zonal jet in the northern middle latitudes, and the depth of water that balances it.
 class Jet {
  public:
   Jet() : sums_(intervals + 1) {
@@ -48,7 +49,7 @@ class Jet {
     const double slope = -speed * (2 * latitude - south - north) / (product * product);
     return (speed * std::tan(latitude) - slope) / radius;
   }
-  // Times gravity; its mean over the sphere is that of 10 km.
+  // Returns the depth of the water, multiplied by gravity. Its mean over the sphere is 10 km.
   double depth(double latitude) const { return gravity * 10000 + mean_ - falls(latitude); }
 
  private:
@@ -56,7 +57,7 @@ class Jet {
   static constexpr double fastest = 80, south = M_PI / 7, north = M_PI / 2 - south;
   static std::size_t place(int i) { return static_cast<std::size_t>(i); }
 
-  // Of the depth, times gravity, over the latitude.
+  // Returns how fast the depth, multiplied by gravity, decreases with the latitude.
   static double slope(double latitude) {
     const double speed = wind(latitude);
     const double coriolis = 2 * turning * std::sin(latitude);
@@ -65,7 +66,7 @@ class Jet {
   static double simpson(double from, double width) {
     return width / 6 * (slope(from) + 4 * slope(from + width / 2) + slope(from + width));
   }
-  // By so much it is lower than south of the jet.
+  // Returns by how much the depth, multiplied by gravity, is less than south of the jet.
   double falls(double latitude) const {
     if (latitude <= south) return 0;
     if (latitude >= north) return sums_.back();
@@ -83,7 +84,8 @@ class Case {
  public:
   explicit Case(std::string name) : name_(std::move(name)) {}
 
-  // At a longitude from 0 on; the sine is the latitude's.
+  // Returns the initial state at a point. east: the longitude, from 0 on. sine: the sine of the
+  // latitude.
   Point begins(double east, double sine) const {
     return name_ == "2" || name_ == "5" ? of_williamson(east, sine) : of_galewsky(east, sine);
   }

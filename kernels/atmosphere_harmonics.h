@@ -1,8 +1,7 @@
-// atmosphere_harmonics.h: sums over spherical harmonics up to a wave number, and along latitudes.
-// Why apart: they are what the model is written in, and know nothing of time steps or ranks. The
-// functions are computed where they are summed, for many latitudes at once, by the processor's
-// longest vectors. Sources: Schaeffer, Geochem. Geophys. Geosyst. 14 (2013), for that; Ishioka, J.
-// Meteorol. Soc. Japan 96 (2018), for the recurrence.
+// Sums over spherical harmonics up to a wave number, and along latitudes. The functions are not
+// stored but computed while they are summed, for many latitudes at once, by the processor's longest
+// vectors (Schaeffer, Geochem. Geophys. Geosyst. 14, 2013). The recurrence is that of Ishioka, J.
+// Meteorol. Soc. Japan 96 (2018).
 #pragma once
 #include <algorithm>
 #include <array>
@@ -23,25 +22,28 @@ inline std::size_t at(std::ptrdiff_t place) {
   return static_cast<std::size_t>(place);
 }
 
-// Values of as many latitudes, side by side.
+// The values at eight latitudes, one after the other.
 struct alignas(64) Eight {
   double of[8];
 };
 using Eights = std::vector<Eight>;
 
-constexpr int tag_ranges = 16;  // latitudes of the north in a block, whose functions begin together
+// Number of northern latitudes in a block; a block's functions begin at the same wave number.
+constexpr int tag_ranges = 16;
 
-// Q(k + 1) = (a x² + b) Q(k) - Q(k - 1), where x is the sine of the latitude.
+// Coefficients of the recurrence Q(k + 1) = (a x² + b) Q(k) - Q(k - 1), where x is the sine of the
+// latitude.
 struct Step {
   double a, b;
 };
 
-// What the loops need of one m. Before its first step a block's functions are nothing.
+// What the loops need for one zonal wave number m. The functions of a block of latitudes are too
+// small to matter before its first step.
 struct Wave {
   const Step* steps;
-  int count;            // of steps
-  const int* firsts;    // [block]
-  const Eight* begins;  // [block]: the functions of the first step, and of that before
+  int count;            // number of steps of the recurrence
+  const int* firsts;    // first step of each block
+  const Eight* begins;  // for each block, the functions of its first step and of the step before
 };
 
 #if defined(__x86_64__)
@@ -62,10 +64,10 @@ struct Wave {
 #define REGISTERS 16
 #include "atmosphere_loops.h"
 
-// Doubles of the longest vectors that are used; tests take shorter ones, too.
+// Length of the longest vectors to use, in doubles. Tests set shorter ones.
 inline int widest = 8;
 
-// Calls what it is given with the fastest loops that this processor can carry out.
+// Calls call() with the fastest loops that this processor can run.
 template <class Call>
 void with_loops(const Call& call) {
 #if defined(__x86_64__)
@@ -80,11 +82,11 @@ void with_loops(const Call& call) {
   call(Plain());
 }
 
-// Gauss's latitudes, and associated Legendre functions P(n, m) there, up to n = truncation + 1,
-// which the derivative of a sum needs. Their squares have the integral 1. With k for every second
-// n, P(m + 2k) is Q(k) times a scale; as x P(n) is a sum of P(n - 1) and P(n + 1), those between
-// are x times a sum of the same Q. The functions of the south are those of the north, with another
-// sign where n - m is odd.
+// Gaussian latitudes, and the associated Legendre functions P(n, m) there, up to n = truncation +
+// 1, which derivatives need. The integral of their squares is 1. For n = m + 2k, P(n, m) is Q(k)
+// times a scale. Since x P(n) is a sum of P(n - 1) and P(n + 1), the functions with n between these
+// are x times sums of the same Q. The functions at a southern latitude are those at the northern
+// one, with the opposite sign if n - m is odd.
 class Harmonics {
  public:
   Harmonics(int truncation, int latitudes)
@@ -97,7 +99,8 @@ class Harmonics {
         values_(at(4 * most_fields * 2 * blocks_)),
         lines_(at(most_fields * 2 * blocks_ * 2 * per_line())) {
     for (int j = 0; j < latitudes / 2; ++j) add_latitude(j);
-    std::vector<long double> diagonal(at(latitudes / 2), std::sqrt(0.5L));  // P(m, m)
+    // Values of P(m, m) at the northern latitudes.
+    std::vector<long double> diagonal(at(latitudes / 2), std::sqrt(0.5L));
     starts_.push_back(0), first_steps_.push_back(0);
     for (int m = 0; m <= truncation; ++m) {
       for (int j = 0; m > 0 && j < latitudes / 2; ++j) {
@@ -116,11 +119,13 @@ class Harmonics {
   int start(int m) const { return starts_[at(m)]; }
   double sine(int j) const { return sine_[at(j)]; }
   double weight(int j) const { return weight_[at(j)]; }
-  // x P(n) = epsilon(n + 1) P(n + 1) + epsilon(n) P(n - 1); from n = m on.
+  // Returns the coefficients epsilon(n), from n = m on, in x P(n) = epsilon(n + 1) P(n + 1) +
+  // epsilon(n) P(n - 1).
   const double* epsilons(int m) const { return epsilons_.data() + start(m) + m; }
 
-  // The values of some fields for each m, on the latitudes that lie with one of these or opposite
-  // to it: of waves that `waves` puts, for an m, into arrays from n = m to truncation + 1.
+  // Computes the values of some fields, for each m, at the latitudes of these rows and at their
+  // mirror images. waves(m, arrays) must fill the arrays with each field's coefficients, from n = m
+  // to truncation + 1.
   template <int fields, class Source>
   void to_latitudes(int first_row, int rows, const Source& waves) {
     int first = blocks_, last = 0;
@@ -137,12 +142,14 @@ class Harmonics {
       });
     }
   }
-  // [m][real, imaginary] of eight latitudes from 8 * eight on, or of those opposite to them.
+  // Returns the values of a field at the eight latitudes from 8 * eight on, or at their mirror
+  // images, in the order [m][real, imaginary].
   const Eight* line(int field, int eight, bool south) const {
     return lines_.data() + field * per_field() + (2 * eight + south) * per_line();
   }
 
-  // For to_waves: the values of a field on all latitudes for one m, which are weighted.
+  // Sets the values of a field at all latitudes for one m, multiplied by weights. It must precede
+  // to_waves().
   void set(int field, bool imaginary, const double* values, const Field& weights) {
     double* even = values_[at(2 * (4 * field + imaginary) * blocks_)].of;
     double* odd = even + 2 * 2 * 8 * blocks_;
@@ -152,7 +159,8 @@ class Harmonics {
       odd[j] = weights[at(j)] * sine_[at(j)] * (north - south);
     }
   }
-  // Each field's sums over the latitudes of values times functions, from n = m to truncation + 1.
+  // Returns the coefficients of each field from n = m to truncation + 1: the sums over all
+  // latitudes of the values set() times the functions.
   template <int fields>
   const std::array<Waves, most_fields>& to_waves(int m) {
     with_loops([&](auto loops) {
@@ -164,7 +172,7 @@ class Harmonics {
     return own_;
   }
 
-  // Of a transform of so many fields on all latitudes.
+  // Returns the number of multiply-adds in a transform of this many fields at all latitudes.
   double multiply_adds(int fields) const {
     double made = 0;
     for (int m = 0; m <= truncation_; ++m) {
@@ -176,7 +184,8 @@ class Harmonics {
 
  private:
   static constexpr double nothing = 1e-30;
-  // A wave of even n - m, and that after it, from Q's and x Q's coefficients.
+  // Scales of the coefficients with even n - m, of the next ones, and of the term that passes from
+  // one odd coefficient to another (fold()).
   struct Scale {
     double even, odd, next;
   };
@@ -216,7 +225,8 @@ class Harmonics {
     const int count = (truncation_ + 1 - m) / 2 + 1;
     first_steps_.push_back(first_steps_.back() + count);
     std::vector<std::array<long double, 2>> steps;
-    std::vector<long double> scales(2, 1);  // chosen so that Q(k - 1) has the factor 1
+    // Scales for which the factor of Q(k - 1) in the recurrence is 1.
+    std::vector<long double> scales(2, 1);
     for (int k = 0; k < count; ++k) {
       const int n = m + 2 * k;
       const long double here = epsilon(n), next = epsilon(n + 1), after = epsilon(n + 2);
@@ -252,8 +262,9 @@ class Harmonics {
     }
   }
 
-  // With o(k) for the wave n = m + 2k + 1, the sum of o(k) P(n) is x times that of d(k) P(n - 1),
-  // where o(k) = epsilon(n) d(k) + epsilon(n + 1) d(k + 1).
+  // Prepares the coefficients for the loops. With o(k) for the coefficient of n = m + 2k + 1, the
+  // sum of o(k) P(n) is x times that of d(k) P(n - 1), where o(k) = epsilon(n) d(k) + epsilon(n +
+  // 1) d(k + 1).
   template <int fields>
   void fold(int m) {
     const Wave one = wave(m);
@@ -272,7 +283,7 @@ class Harmonics {
       }
     }
   }
-  // The transpose of that.
+  // Does the transpose of fold(), for sums.
   template <int fields>
   void unfold(int m) {
     const Wave one = wave(m);
@@ -296,15 +307,16 @@ class Harmonics {
   const int truncation_, latitudes_, blocks_;
   Field sine_, weight_;
   Eights sines_, values_, lines_, sums_, begins_;
-  std::vector<int> starts_, first_steps_, firsts_;  // of coefficients, of steps; [m][block]
+  // Where the coefficients of each m begin, where its steps begin, and first steps by [m][block].
+  std::vector<int> starts_, first_steps_, firsts_;
   std::vector<Step> steps_;
   std::vector<Scale> scales_;
   Field epsilons_, folded_;
   std::array<Waves, most_fields> own_;
 };
 
-// Fourier sums along eight latitudes of one length, a power of two from 8 on: of half as many
-// complex numbers.
+// Fourier transforms along eight latitudes at once. Their length is a power of two, at least 8;
+// each is done as a transform of half as many complex numbers.
 class Fourier {
  public:
   explicit Fourier(int length)
@@ -320,8 +332,8 @@ class Fourier {
     }
   }
 
-  // Real numbers, from waves m = 0 ... most: the sums of line[m] exp(i m x) and of its conjugate.
-  // A row that is not wanted is nullptr.
+  // Computes real values along eight latitudes from the waves m = 0, …, most: the sums of line[m]
+  // exp(i m x) and its conjugate. A row may be nullptr if it is not wanted.
   void to_rows(const Eight* line, int most, const std::array<double*, 8>& rows) {
     with_loops([&](auto loops) {
       loops.to_half(line, most, half_, turns_.data(), from_.data());
@@ -334,7 +346,8 @@ class Fourier {
       for (std::size_t k = 0; k < 8; ++k) to[k][2 * i] = even.of[k], to[k][2 * i + 1] = odd.of[k];
     }
   }
-  // And back; the mean is that of m = 0.
+  // Computes the waves m = 0, …, most from real values along eight latitudes. The wave m = 0 is the
+  // mean.
   void from_rows(const std::array<const double*, 8>& rows, int most, Eight* line) {
     std::array<const double*, 8> from;
     for (std::size_t k = 0; k < 8; ++k) from[k] = rows[k] ? rows[k] : unwanted_.data();
@@ -362,7 +375,7 @@ class Fourier {
   const int half_;
   Eights from_, to_;
   Waves turns_;
-  Field passes_;  // the turns of each in turn
+  Field passes_;  // twiddle factors of all passes, one pass after the other
   Field unwanted_;
 };
 

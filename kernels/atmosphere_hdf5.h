@@ -1,8 +1,8 @@
-// atmosphere_hdf5.h: the file that atmosphere's fields go to, as one dataset of HDF5's, "fields":
-// [record][field][latitude][longitude]. Why apart: HDF5 is built for one MPI library, so that most
-// builds cannot have it. All ranks write together by HDF5 over MPI. Its calls do not return before
-// they have written, so behind the next steps only rank 0 writes, by a thread that makes no MPI
-// calls.
+// Writes the fields of atmosphere to a file with one HDF5 dataset, "fields":
+// [record][field][latitude][longitude]. It is separate since HDF5 is built for one MPI library, so
+// that most builds of Weft lack it. All ranks write together by HDF5 over MPI. Its calls do not
+// return before they have written, so only rank 0 writes while the next steps are computed, by a
+// thread that makes no MPI calls.
 #pragma once
 #include <hdf5.h>
 #include <mpi.h>
@@ -22,10 +22,11 @@ class Hdf5Store {
  public:
   static constexpr bool all_write_behind = false;
 
-  // Collective; whether that went well, is_open() says.
+  // Opens the file. All ranks must call it together. is_open() says whether it succeeded.
   Hdf5Store(std::string path, const Shape& shape, MPI_Comm comm)
       : path_(std::move(path)), shape_(shape), comm_(comm) {
-    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // what fails is said in one sentence
+    // Failures are reported by this program, not by HDF5.
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
     int made = !is_root() || std::ofstream(path_, std::ios::binary | std::ios::app).good();
     MPI_Bcast(&made, 1, MPI_INT, 0, comm_);
     is_open_ = made;
@@ -35,7 +36,8 @@ class Hdf5Store {
   ~Hdf5Store() { close(); }
   bool is_open() const { return is_open_; }
 
-  // Collective: the file is empty, and has its dataset where something will be written.
+  // Empties the file, and makes the dataset if something will be written. All ranks must call it
+  // together.
   void begin(Writing writing) {
     close();
     const bool together = writing == Writing::all;
@@ -55,13 +57,14 @@ class Hdf5Store {
     H5Sclose(whole);
   }
 
-  // This rank's rows.
+  // Writes this rank's rows.
   void write(int record, const std::vector<double>& fields) {
     write_rows(record, fields.data(), shape_.first_row, shape_.rows);
   }
-  // Never called: all ranks cannot write behind.
+  // Must not be called: ranks cannot write together while the next steps are computed.
   void start(int, const std::vector<double>&) {}
-  // Rank 0: all rows; what is started, finish() ends.
+  // write_whole() writes all rows, on rank 0. start_whole() begins to write them, and finish()
+  // waits for the end.
   void write_whole(int record, const std::vector<double>& fields) {
     write_rows(record, fields.data(), 0, shape_.latitudes);
   }
@@ -72,7 +75,7 @@ class Hdf5Store {
     if (writer_.joinable()) writer_.join();
   }
 
-  // Rank 0: what the file's dataset holds; nothing, where there is none.
+  // Returns on rank 0 what the dataset in the file contains; nothing if there is no dataset.
   std::vector<char> content() {
     close();
     MPI_Barrier(comm_);

@@ -1,8 +1,8 @@
-// atmosphere_loops.h: the loops in which the transforms of kernels/atmosphere spend their time. Why
-// apart: atmosphere_harmonics.h includes this file once for each instruction set, with the struct's
-// name as LOOPS, the functions' TARGET, the doubles of a vector as WIDTH, and how many REGISTERS
-// hold vectors, and takes these four away again; therefore there is no #pragma once. Latitudes lie
-// side by side in the vectors, and an Eight of them is one vector or several.
+// The innermost loops of the transforms of kernels/atmosphere. atmosphere_harmonics.h includes this
+// file once for each instruction set, so there is no #pragma once. It defines LOOPS (the name of
+// the struct), TARGET (an attribute of the functions), WIDTH (doubles in a vector) and REGISTERS
+// (number of vector registers), which this file undefines at its end. Latitudes lie one after the
+// other in vectors; an Eight of them is one vector or several.
 
 struct LOOPS {
   typedef double Vector __attribute__((vector_size(8 * WIDTH), may_alias));
@@ -11,13 +11,13 @@ struct LOOPS {
   static const Vector* vectors(const Eight* eights) {
     return reinterpret_cast<const Vector*>(eights);
   }
-  // Two vectors side by side, where the registers hold both: one is added to while the other's sum
-  // waits.
+  // Returns how many vectors of latitudes are handled at once: two if the registers suffice, so
+  // that one sum is added to while the other waits.
   static constexpr int side_of(int fields) { return 8 * fields + 6 < REGISTERS ? 2 : 1; }
 
-  // Of some fields, the values on the latitudes of some blocks and on those of the south, from the
-  // even and the odd waves: two complex numbers a step and field. A line is [m][real, imaginary];
-  // they lie [field][Eight][north, south].
+  // Computes the values of some fields at the latitudes of some blocks and at their mirror images.
+  // waves: for each step and field two complex coefficients, an even and an odd one. A line is
+  // [m][real, imaginary]; lines lie in the order [field][Eight][north, south].
   template <int fields>
   TARGET static void to_latitudes(const Wave& wave, const Eight* sines, const double* waves,
                                   int first, int last, Eight* lines, int per_line, int per_field) {
@@ -58,8 +58,8 @@ struct LOOPS {
     }
   }
 
-  // The sums over all latitudes of the north of functions times values, [even, odd parts][block];
-  // a vector for each step and part, whose elements remain to be added.
+  // Computes sums over all northern latitudes of functions times values. values: [even and odd
+  // parts][block]. sums: a vector for each step and part, whose elements add_up() must still add.
   template <int fields>
   TARGET static void to_sums(const Wave& wave, const Eight* sines, const Eight* values, int blocks,
                              Eight* sums) {
@@ -107,8 +107,9 @@ struct LOOPS {
     }
   }
 
-  // A pass of Stockham's Fourier transform, of numbers that lie [real, imaginary]: from so many
-  // interleaved ones of 4 * quarter points to 4 times as many of a quarter of the points.
+  // Does one pass of Stockham's Fourier transform, on numbers in the order [real, imaginary]: from
+  // `stride` interleaved transforms of 4 * quarter points each to four times as many of `quarter`
+  // points.
   TARGET static void by_four(const Eight* from, Eight* to, int quarter, int stride,
                              const double* turns) {
     for (int p = 0; p < quarter; ++p, turns += 6) {
@@ -121,7 +122,8 @@ struct LOOPS {
         in += in_eight;
         const Vector ai = in[0], bi = in[away], ci = in[2 * away], di = in[3 * away];
         const Vector ac = a + c, aci = ai + ci, less = a - c, lessi = ai - ci;
-        const Vector bd = b + d, bdi = bi + di, turned = bi - di, turnedi = d - b;  // -i (b - d)
+        // Turned + i turnedi is -i (b - d).
+        const Vector bd = b + d, bdi = bi + di, turned = bi - di, turnedi = d - b;
         out[0] = ac + bd, out[in_eight] = aci + bdi;
         const Vector sum[3] = {less + turned, ac - bd, less - turned};
         const Vector sumi[3] = {lessi + turnedi, aci - bdi, lessi - turnedi};
@@ -133,7 +135,7 @@ struct LOOPS {
       }
     }
   }
-  // The last, of 2 points.
+  // Does the last pass if transforms of 2 points are left.
   TARGET static void by_two(const Eight* from, Eight* to, int stride) {
     const Vector* in = vectors(from);
     const int away = stride * 2 * in_eight;
@@ -142,9 +144,9 @@ struct LOOPS {
     }
   }
 
-  // From the waves m = 0 ... most of a line of real numbers to those of a line half as long, whose
-  // numbers are its even and its odd ones. These have their parts exchanged, which makes a forward
-  // transform a backward one.
+  // Computes a complex line of half the length from the waves m = 0, …, most of a real line. Its
+  // values are the even and the odd values of the real line, with real and imaginary parts
+  // exchanged, so that a forward transform becomes a backward one.
   TARGET static void to_half(const Eight* line, int most, int half, const Complex* turns,
                              Eight* to) {
     for (int u = 0; u < in_eight; ++u) {
@@ -166,7 +168,8 @@ struct LOOPS {
       }
     }
   }
-  // And back from those of the even and the odd numbers, divided by the line's length.
+  // Does the reverse of to_half(): computes the waves from those of the even and the odd values,
+  // and divides by the line's length.
   TARGET static void from_half(const Eight* from, int most, int half, const Complex* turns,
                                Eight* line) {
     const double share = 0.25 / half;
@@ -186,7 +189,7 @@ struct LOOPS {
     }
   }
 
-  // Products that are added, as many as the processor can: 12 vectors of them a round.
+  // Carries out as many multiply-adds as the processor can: 12 vectors of them per round.
   TARGET static double multiply_adds(int rounds) {
     Vector sum[12] = {};
     const double half = 0.5, one = 1;

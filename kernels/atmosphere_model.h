@@ -1,5 +1,5 @@
-// atmosphere_model.h: the model of kernels/atmosphere: its steps, what travels in them, and the
-// transforms between the grid and the coefficients. Why apart: atmosphere.cc measures it.
+// The model of kernels/atmosphere: its steps, its communication, and the transforms between grid
+// points and coefficients. atmosphere.cc measures it.
 #pragma once
 #include <mpi.h>
 
@@ -25,9 +25,10 @@ using cases::radius, cases::day;
 
 struct Settings {
   int truncation = 42, steps = 12, seconds = 600, every = 0;
-  double diffusion = 0;  // square metres per second
+  double diffusion = 0;  // diffusion in square metres per second
   std::string output, number = "2", what = "measure";
-  // Products of two fields are exact; the transform takes a power of two.
+  // Returns the number of grid points along a latitude: enough for exact products of two fields,
+  // and a power of two for the transform.
   int longitudes() const {
     int points = 8;
     while (points < 3 * truncation + 1) points *= 2;
@@ -42,20 +43,22 @@ enum Variable { vorticity, divergence, geopotential };
 
 struct Way {
   trials::Variant* variant;
-  std::array<bool, 3> hidden;  // the gather of each variable
+  std::array<bool, 3> hidden;  // whether the gather of each variable overlaps with computation
   output::Writing writing;
-  bool transposes = false;  // travel behind what does not need them
+  bool transposes = false;  // whether transposes overlap with what does not need them
 };
 
-// From latitudes to wave numbers: for each other rank [field][wave number][real, imaginary][row].
+// A transpose from latitudes to wave numbers. The data for each other rank lie in the order
+// [field][wave number][real, imaginary][row].
 struct Transpose {
   std::vector<int> send, send_at, receive, receive_at;
   Field out, in;
   MPI_Request request = MPI_REQUEST_NULL;
 };
 
-// What the flow keeps as it is, up to what the truncation takes, but for the vorticity. Potential
-// vorticity is the absolute one by the depth, which each column of water carries along.
+// Quantities that the exact flow conserves (energy, potential enstrophy, the greatest potential
+// vorticity), and the extremes of the vorticity. Potential vorticity is absolute vorticity divided
+// by depth, which each column of water carries along.
 struct Measures {
   double energy, potential_enstrophy, least_vorticity, most_vorticity, most_potential_vorticity;
 };
@@ -73,7 +76,7 @@ class Model {
         fourier_(longitudes_),
         line_(at(2 * (settings.truncation + 1))),
         column_(at(settings.latitudes())) {
-    // Wave numbers are dealt out in turn, since the small ones have most coefficients.
+    // Wave numbers are dealt to the ranks in turn, since small ones have more coefficients.
     int place = 0;
     places_.resize(at(settings.truncation + 1));
     for (int rank = 0; rank < ranks_; ++rank) {
@@ -101,20 +104,22 @@ class Model {
     start();
   }
 
-  // Where this rank's rows belong among those of all.
+  // Returns where this rank's rows lie among the rows of all ranks in the output.
   output::Shape shape() const {
     const int records = settings_.every ? (settings_.steps - 1) / settings_.every + 1 : 0;
     return {3, settings_.latitudes(), longitudes_, rows_[at(rank_)], rows(), records};
   }
 
-  // The beginning of the case; the geopotential is that of the depth.
+  // Sets the variables to the initial state of the test case, and sets how to communicate and where
+  // to write.
   void prepare(Way* way, output::FieldFile* file) {
     for (std::size_t q = 0; q < 3; ++q) all_[q] = start_[q];
     way_ = way, file_ = file;
     if (file_) file_->begin(way_->writing, way_->variant->comm);
   }
 
-  // RK4: each stage's variables leave as soon as they are known.
+  // Carries out all steps by the Runge-Kutta method. Each variable of a stage is sent as soon as it
+  // is known.
   void carry_out() {
     constexpr double weights[4] = {1.0 / 6, 1.0 / 3, 1.0 / 3, 1.0 / 6}, parts[3] = {0.5, 0.5, 1};
     for (int step = 0; step < settings_.steps; ++step) {
@@ -133,7 +138,8 @@ class Model {
 
   const std::array<Waves, 3>& result() const { return all_; }
 
-  // Of the geopotential against the beginning, as in the literature: root mean square, relative.
+  // Returns the error of the geopotential against the initial state, for cases that do not change:
+  // the root mean square, relative to the initial one, as in the literature.
   double error() const {
     double sums[2] = {0, 0};
     for (std::size_t i = 0; i < all_[geopotential].size(); ++i) {
@@ -142,12 +148,12 @@ class Model {
     }
     return std::sqrt(sums[0] / sums[1]);
   }
-  // Change of the mass, relative.
+  // Returns the relative change of the total mass.
   double lost() const {
     const double before = start_[geopotential][0].real(), now = all_[geopotential][0].real();
     return std::fabs(now - before) / before;
   }
-  // Collective.
+  // Computes the conserved quantities. All ranks must call it together.
   Measures measures() {
     winds();
     to_grid(all_[geopotential], &depth_);
@@ -185,8 +191,9 @@ class Model {
 
   // ---- Stages
 
-  // Each variable's gather travels behind what follows it: the vorticity's behind the pressure, the
-  // divergence's behind the advection of mass, the geopotential's behind the next transform.
+  // Carries out one stage. Each variable's gather overlaps with what follows: the vorticity's with
+  // the pressure, the divergence's with the advection of mass, the geopotential's with the next
+  // transform.
   void stage(double weight, double part, bool last) {
     wait(vorticity), wait(divergence);
     winds();
@@ -248,7 +255,7 @@ class Model {
   }
   void wait(Variable q) { MPI_Wait(&requests_[q], MPI_STATUS_IGNORE); }
 
-  // The file gets fields of its own: the next steps change the variables.
+  // Writes a copy of the fields to the file, since the next steps change the variables.
   void write(int record) {
     Field fields;
     for (const Waves& one : all_) {
@@ -260,7 +267,7 @@ class Model {
     way_->variant->communicating_s += MPI_Wtime() - begin;
   }
 
-  // Of this rank: the latitude, and the place in a field.
+  // Calls body(j, i) for each grid point of this rank: j is the latitude, i the index in a field.
   template <class Body>
   void each_point(const Body& body) const {
     std::size_t i = 0;
@@ -288,9 +295,9 @@ class Model {
     to_rows(0, made);
   }
 
-  // Winds times the cosine of the latitude, from the stream function and the potential; and the
-  // vorticity. The waves of a derivative in the latitude, times the cosine, are sums of two of
-  // those beside them.
+  // Computes the winds times the cosine of the latitude, from stream function and potential, and
+  // the vorticity. In a derivative along the meridian, times the cosine, each coefficient is a sum
+  // of two neighbouring ones.
   void winds() {
     harmonics_.to_latitudes<3>(rows_[at(rank_)], rows(), [&](int m, auto* own) {
       const Complex* z = all_[vorticity].data() + places_[at(m)];
@@ -301,7 +308,7 @@ class Model {
         const double here = radius * inverse_[at(m + k)], next = inverse_[at(m + k + 1)];
         Complex east = 0, north = 0, spin = 0;
         if (k <= last) {
-          const double turn = -m * here * next;  // times i
+          const double turn = -m * here * next;  // to be multiplied by the imaginary unit
           east = turn * Complex(-d[k].imag(), d[k].real());
           north = turn * Complex(-z[k].imag(), z[k].real()), spin = z[k];
         }
@@ -319,26 +326,29 @@ class Model {
     to_rows(0, &eastward_), to_rows(1, &northward_), to_rows(2, &spin_);
   }
 
-  // This rank's coefficients of a field on its rows of the grid.
+  // Returns this rank's coefficients of a field that is given on its rows of the grid.
   const Waves& to_waves(const Field& field) {
     leave({&field}, &energies_);
     analyse(&energies_);
     return scalar_;
   }
-  // This rank's coefficients of what a flux brings together, and of its curl.
+  // Returns this rank's coefficients of the convergence of a flux; those of its curl are then in
+  // curl_.
   const Waves& to_convergence(const Field& east, const Field& north) {
     leave({&east, &north}, &fluxes_);
     derive(&fluxes_);
     return convergence_;
   }
-  // Of a transform of so many fields on all latitudes.
+  // Returns the number of floating-point operations in a transform of this many fields at all
+  // latitudes.
   double operations(int fields) const {
     const double points = 1.0 * settings_.latitudes() * longitudes_;
     return 2 * harmonics_.multiply_adds(fields) + fields * 2.5 * points * std::log2(longitudes_);
   }
 
  private:
-  // The latitudes' values that are this rank's; opposite ones lie together.
+  // Computes the grid values of a field on this rank's rows from the values for each m. Latitudes
+  // and their mirror images lie together.
   void to_rows(int field, Field* made) {
     const int north = settings_.latitudes() / 2;
     for (int eight = 0; 8 * eight < north; ++eight) {
@@ -370,7 +380,8 @@ class Model {
     return made;
   }
 
-  // From this rank's rows to its wave numbers at all latitudes.
+  // Transforms this rank's rows along the latitudes, and starts the transpose, by which each rank
+  // gets its wave numbers at all latitudes.
   void leave(const std::vector<const Field*>& fields, Transpose* made) {
     for (std::size_t f = 0; f < fields.size(); ++f) {
       for (int j = 0; j < rows(); j += 8) {
@@ -384,7 +395,7 @@ class Model {
           double* to = made->out.data() + made->send_at[at(peer)] + 2 * wave * rows() + j;
           for (int part = 0; part < 2; ++part, to += rows()) {
             const double* values = line_[at(2 * m + part)].of;
-            if (count == 8) {  // a length that the compiler knows
+            if (count == 8) {  // a constant length lets the compiler emit better code
               std::copy_n(values, 8, to);
             } else {
               std::copy_n(values, count, to);
@@ -406,8 +417,9 @@ class Model {
     if (way_) way_->variant->communicating_s += MPI_Wtime() - begin;
   }
 
-  // What has arrived of some fields, times weights, as this rank's coefficients up to a wave number
-  // more than are kept: made(first, m, sums), for each m.
+  // Waits for a transpose, and calls made(first, m, sums) for each m of this rank. sums: the
+  // coefficients of each field times `weights`, up to one wave number more than is kept. first:
+  // index of the m's first coefficient.
   template <int fields, class Made>
   void each_sum(Transpose* one, const Field& weights, const Made& made) {
     MPI_Wait(&one->request, MPI_STATUS_IGNORE);
@@ -434,7 +446,8 @@ class Model {
                   scalar_.begin() + static_cast<std::ptrdiff_t>(first));
     });
   }
-  // By parts in the latitude.
+  // Computes convergence and curl of a flux, with the derivative along the meridian by partial
+  // integration.
   void derive(Transpose* one) {
     each_sum<2>(one, flux_weights_, [&](std::size_t first, int m, const auto& sums) {
       const double* epsilon = harmonics_.epsilons(m);
@@ -478,7 +491,7 @@ class Model {
   std::vector<int> begins_, counts_, places_, rows_;
   std::array<Waves, 3> all_, start_, old_, sum_;
   std::array<MPI_Request, 3> requests_ = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-  // What a stage needs, kept from one to the next.
+  // Buffers that a stage needs, kept from one stage to the next.
   Transpose fluxes_, energies_, masses_;
   Field eastward_, northward_, spin_, east_flux_, north_flux_, depth_, energy_;
   Waves scalar_, convergence_, curl_;
@@ -486,7 +499,7 @@ class Model {
   Field column_, weights_, flux_weights_, half_secant_, inverse_;
   Field coriolis_, mountain_;
   Way* way_ = nullptr;
-  output::FieldFile* file_ = nullptr;  // nullptr: nothing is written
+  output::FieldFile* file_ = nullptr;  // file for output; nullptr if nothing is written
 };
 
 }  // namespace atmosphere

@@ -1,7 +1,7 @@
-// atmosphere_output.h: fields on the grid go to one file, a record of [field][latitude][longitude]
-// each, blocking or behind the next steps. Why apart: each way of writing is the same few calls for
-// any model whose rows lie on the ranks. Why two kinds: the code of the study lets rank 0 collect
-// and write (jh250041, Topic 3); parallel codes let all ranks write together.
+// Writes fields on the grid to one file, a record of [field][latitude][longitude] each time, either
+// blocking or overlapped with the next steps. There are two kinds of output, since the code of
+// project jh250041 (Topic 3) collects and writes on rank 0, and parallel codes write on all ranks
+// together.
 #pragma once
 #include <mpi.h>
 
@@ -24,8 +24,9 @@ using Store = Hdf5Store;
 using Store = MpiStore;
 #endif
 
-// Open MPI 5.0 looks through its list of accesses under way (mca_common_ompio_progress) without a
-// lock; Weft's threads look, too.
+// Returns whether overlapped output would crash. Open MPI 5.0 searches its list of pending file
+// accesses (mca_common_ompio_progress) without a lock, so a second thread in MPI, such as Weft's,
+// breaks it.
 inline bool would_crash() {
 #ifdef OPEN_MPI
   return weft_version != nullptr;
@@ -36,8 +37,8 @@ inline bool would_crash() {
 
 class FieldFile {
  public:
-  // Collective; whether that went well, is_open() says. It has a communicator of its own: output
-  // never waits for other collectives.
+  // Opens the file. All ranks must call it together. is_open() says whether it succeeded. Output
+  // has a communicator of its own, so that it never waits for other collectives.
   FieldFile(std::string path, const Shape& shape)
       : shape_(shape), comm_(own_.comm), store_(std::move(path), shape, comm_) {
     one_row_ = row_of(shape_.rows), row_of_all_ = row_of(shape_.latitudes);
@@ -55,13 +56,15 @@ class FieldFile {
 
   bool is_open() const { return store_.is_open(); }
 
-  // Collective: the file is empty, and what comes is written like this.
+  // Empties the file, and sets how the next records are written. All ranks must call it together.
+  // gather_on: communicator for gathers.
   void begin(Writing writing, MPI_Comm gather_on) {
     writing_ = writing, gather_on_ = gather_on;
     store_.begin(writing);
   }
 
-  // This rank's rows, [field][row][longitude]; they are kept until they are written.
+  // Writes this rank's rows, in the order [field][row][longitude], as a record. The fields are kept
+  // until they are written.
   void write(int record, std::vector<double> fields) {
     finish();
     fields_ = std::move(fields), record_ = record;
@@ -83,7 +86,8 @@ class FieldFile {
     }
   }
 
-  // Between parts of the computation: rank 0 writes what has been gathered meanwhile.
+  // Must be called between parts of the computation: rank 0 then begins to write what has been
+  // gathered.
   void progress() {
     if (gather_ == MPI_REQUEST_NULL) return;
     int gathered = 0;
@@ -99,11 +103,12 @@ class FieldFile {
     store_.finish();
   }
 
-  // Rank 0: all records of the file.
+  // Returns all records of the file on rank 0.
   std::vector<char> content() { return store_.content(); }
 
  private:
-  // Freed after what uses it.
+  // A communicator for the output. It is the first member, so that it is freed after everything
+  // that uses it.
   struct Comm {
     MPI_Comm comm = MPI_COMM_NULL;
     Comm() { MPI_Comm_dup(MPI_COMM_WORLD, &comm); }
@@ -112,7 +117,8 @@ class FieldFile {
     ~Comm() { MPI_Comm_free(&comm); }
   };
   bool is_root() const { return trials::rank_in(comm_) == 0; }
-  // One latitude of every field, where each field has so many rows.
+  // Returns a datatype for one latitude of every field, in memory where each field has this many
+  // rows.
   MPI_Datatype row_of(int rows) const {
     MPI_Datatype row, made;
     MPI_Type_vector(shape_.fields, shape_.longitudes, rows * shape_.longitudes, MPI_DOUBLE, &row);

@@ -1,7 +1,6 @@
-// atmosphere_store.h: the file that atmosphere's fields go to, by MPI's own calls: records one
-// after the other, each [field][latitude][longitude]. Why apart: atmosphere_hdf5.h has the same
-// calls for a file of HDF5's, and atmosphere_output.h, which tells when something is written, takes
-// either.
+// Writes the fields of atmosphere to a file by MPI's own calls: records one after the other, each
+// [field][latitude][longitude]. atmosphere_hdf5.h has the same functions for a file of HDF5;
+// atmosphere_output.h, which decides when something is written, uses either.
 #pragma once
 #include <mpi.h>
 
@@ -16,16 +15,16 @@
 namespace output {
 
 enum class Writing {
-  nothing,      // fields are computed and left there
-  all,          // all ranks together
-  all_behind,   // so, too; it ends before the next record
+  nothing,      // the fields are computed but not written
+  all,          // all ranks write together, blocking
+  all_behind,   // all ranks write together by a non-blocking call that ends before the next record
   root,         // MPI_Gatherv, then rank 0 writes
-  root_behind,  // MPI_Igatherv, then rank 0 writes behind what follows
+  root_behind,  // MPI_Igatherv, then rank 0 writes while the next steps are computed
 };
 
 struct Shape {
-  int fields, latitudes, longitudes, first_row, rows;  // the last two: of this rank
-  int records;                                         // in all
+  int fields, latitudes, longitudes, first_row, rows;  // first_row and rows: this rank's rows
+  int records;                                         // number of records in all
   std::size_t mine() const { return count(rows); }
   std::size_t whole() const { return count(latitudes); }
 
@@ -36,8 +35,8 @@ struct Shape {
   }
 };
 
-// A failure ends the job where it is seen: after a failed collective write Open MPI's next one on
-// the file waits for ever.
+// Ends the job on the rank that has failed to write, since after a failed collective write Open
+// MPI's next one on that file waits forever.
 [[noreturn]] inline void give_up(const std::string& path, const std::string& reason) {
   trials::give_up("atmosphere", "cannot write " + path + " (" + reason + "): is the disk full?");
 }
@@ -46,7 +45,7 @@ class MpiStore {
  public:
   static constexpr bool all_write_behind = true;
 
-  // Collective; whether that went well, is_open() says.
+  // Opens the file. All ranks must call it together. is_open() says whether it succeeded.
   MpiStore(std::string path, const Shape& shape, MPI_Comm comm)
       : path_(std::move(path)), shape_(shape), comm_(comm) {
     constexpr int mode = MPI_MODE_CREATE | MPI_MODE_RDWR;
@@ -74,10 +73,10 @@ class MpiStore {
   }
   bool is_open() const { return is_open_; }
 
-  // Collective: the file is empty.
+  // Empties the file. All ranks must call it together.
   void begin(Writing) { check(MPI_File_set_size(together_, 0)); }
 
-  // This rank's rows; what is started, finish() ends.
+  // write() writes this rank's rows. start() begins to write them, and finish() waits for the end.
   void write(int record, const std::vector<double>& fields) {
     MPI_Status status;
     check(MPI_File_write_at_all(together_, place(record), fields.data(), mine(), MPI_DOUBLE,
@@ -87,7 +86,8 @@ class MpiStore {
     check(MPI_File_iwrite_at_all(together_, place(record), fields.data(), mine(), MPI_DOUBLE,
                                  &request_));
   }
-  // Rank 0: all rows.
+  // write_whole() writes all rows, on rank 0. start_whole() begins to write them, and finish()
+  // waits for the end.
   void write_whole(int record, const std::vector<double>& fields) {
     MPI_Status status;
     check(MPI_File_write_at(own_, offset(record), fields.data(), whole(), MPI_DOUBLE, &status));
@@ -97,7 +97,8 @@ class MpiStore {
   }
   void finish() { check(MPI_Wait(&request_, MPI_STATUS_IGNORE)); }
 
-  // Rank 0: all that is in the file. Read without MPI: no fault of a view can hide itself.
+  // Returns on rank 0 what the file contains. It reads the file without MPI, so that an error in
+  // the file's view cannot hide itself.
   std::vector<char> content() {
     check(MPI_File_sync(together_));
     if (is_root()) check(MPI_File_sync(own_));
@@ -111,9 +112,9 @@ class MpiStore {
   bool is_root() const { return trials::rank_in(comm_) == 0; }
   int mine() const { return static_cast<int>(shape_.mine()); }
   int whole() const { return static_cast<int>(shape_.whole()); }
-  // In the view: this rank's doubles only.
+  // Returns where a record begins in this rank's view of the file, in doubles.
   MPI_Offset place(int record) const { return MPI_Offset{record} * mine(); }
-  MPI_Offset offset(int record) const {  // in bytes
+  MPI_Offset offset(int record) const {  // returns where a record begins in the file, in bytes
     return MPI_Offset{record} * whole() * static_cast<MPI_Offset>(sizeof(double));
   }
   void check(int code) const {
@@ -123,7 +124,7 @@ class MpiStore {
     MPI_Error_string(code, said, &length);
     std::string reason(said, static_cast<std::size_t>(length));
     if (const auto colon = reason.rfind(": "); colon != std::string::npos) {
-      reason.erase(0, colon + 2);  // MPICH's last line tells most
+      reason.erase(0, colon + 2);  // the last line of MPICH's message says most
     }
     give_up(path_, reason);
   }
@@ -131,7 +132,8 @@ class MpiStore {
   const std::string path_;
   const Shape shape_;
   const MPI_Comm comm_;
-  MPI_File together_ = MPI_FILE_NULL, own_ = MPI_FILE_NULL;  // of all ranks, of rank 0
+  // The file as opened by all ranks, and by rank 0 alone.
+  MPI_File together_ = MPI_FILE_NULL, own_ = MPI_FILE_NULL;
   MPI_Request request_ = MPI_REQUEST_NULL;
   bool is_open_ = false;
 };

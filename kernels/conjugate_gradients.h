@@ -1,9 +1,9 @@
-// conjugate_gradients.h: the methods of pipecg: classic, Chronopoulos and Gear's, Gropp's, and
-// Ghysels and Vanroose's pipelined method, in any precision, with residual replacement.
-// Why apart: the methods then read as in the papers; what they say to other ranks is in
-// sparse_communication.h, and when to replace in residual_drift.h. Sources: Ghysels, Vanroose,
-// Parallel Computing 40 (2014); van der Vorst, Ye, SIAM J. Sci. Comput. 22 (2000), for the
-// replacement; Nakajima et al. 2025 for the communication on the master thread.
+// The solvers of pipecg: classic conjugate gradients, the methods of Chronopoulos and Gear and of
+// Gropp, and the pipelined method of Ghysels and Vanroose, in any precision, with residual
+// replacement. sparse_communication.h has the communication, and residual_drift.h decides when a
+// residual is replaced. Sources: Ghysels, Vanroose, Parallel Computing 40 (2014); van der Vorst,
+// Ye, SIAM J. Sci. Comput. 22 (2000), for the replacement; Nakajima et al. 2025 for communication
+// by the master thread.
 #pragma once
 #include <mpi.h>
 
@@ -25,7 +25,8 @@ using sparse::Overlap;
 
 struct Settings {
   sparse::Problem problem;
-  // mixed: single precision for matrix and preconditioner; mixed-vectors: for the vectors, too.
+  // Precision "mixed": matrix and preconditioner in single precision. "mixed-vectors": vectors in
+  // single precision, too.
   std::string method = "pipelined", precision = "double", stabilise = "none";
   double tolerance = 1e-8, inner_tolerance = 1e-4;
   int iterations = 2000, threads = 1;
@@ -35,18 +36,20 @@ struct Settings {
 
 struct Outcome {
   int iterations = 0, replacements = 0, refinements = 0;
-  double residual = 0;  // the true one, relative to the right-hand side
-  std::string end;      // empty: converged
+  double residual = 0;  // residual computed from the solution, relative to the right-hand side
+  std::string end;      // why the solver has ended without converging; empty if it has converged
 };
 
-// Matrix of type M, vectors of T, solution and scalars of S. Where residuals are replaced, x is
-// what was added since the last time, and their sum is kept in double precision: so small numbers
-// are not added to large ones (van der Vorst and Ye's group-wise update).
+// A solver with the matrix in type M, vectors in T, and solution and scalars in S. If residuals are
+// replaced, x_ is what was added to the solution since the last replacement, and the sum of these
+// is kept in double precision: so small numbers are not added to large ones (group-wise update of
+// van der Vorst and Ye).
 template <class M, class T, class S>
 class Solver {
  public:
   using Vector = std::vector<T>;
-  using Products = std::array<S, 3>;  // (r,u), another one, (r,r)
+  // The inner products (r,u), one more that depends on the method, and (r,r).
+  using Products = std::array<S, 3>;
 
   Solver(const Matrix& matrix, const Settings& settings, Communication* communication)
       : a_(matrix),
@@ -60,7 +63,8 @@ class Solver {
     solution_.resize(length);
   }
 
-  // Solves A x = b from x = 0 down to a residual of `target`. Why it ended; empty: it is there.
+  // Solves A x = b from x = 0 until the residual is at most `target`, in at most `most` iterations.
+  // Returns why it has ended without that; empty on success.
   std::string solve(const std::vector<double>& b, double target, int most, Outcome* outcome) {
     b_ = &b, target_ = target, most_ = most, outcome_ = outcome;
     std::fill(x_.begin(), x_.end(), S(0));
@@ -71,19 +75,19 @@ class Solver {
     gather_solution();
     return end_;
   }
-  // As long as the vectors: the halo's part is of no use.
+  // Returns the solution. It is as long as the other vectors; its halo is not used.
   const std::vector<double>& solution() const { return solution_; }
 
-  // out = A in; both with room for the halo.
+  // Computes out = A in. Both vectors must have room for the halo.
   void product(Vector* in, Vector* out) { multiply(in, out); }
 
-  // b - A x in double precision, whatever the solver's own; `x` gets its halo.
+  // Computes r = b - A x in double precision, whatever the solver's own. The halo of `x` is filled.
   void residual(const std::vector<double>& b, std::vector<double>* x, std::vector<double>* r) {
     comm_.exchange_halo(x);
     each([&](int i) { (*r)[at(i)] = b[at(i)] - row(a_.value, *x, i); });
   }
 
-  // Squared norm over all ranks.
+  // Returns the square of the norm of `v` over all ranks.
   double square(const std::vector<double>& v) {
     std::array<double, 3> sums = {dot<double>(v, v)};
     comm_.sum(&sums);
@@ -100,7 +104,8 @@ class Solver {
     for (int i = 0; i < rows; ++i) body(i);
   }
 
-  // In chunks, so that the number of threads does not change the order of the additions.
+  // Returns this rank's part of the inner product. It adds in chunks, so that the number of threads
+  // does not change the order of the additions.
   template <class Sum, class V>
   Sum dot(const V& a, const V& b) const {
     constexpr int chunk = 4096;
@@ -125,8 +130,8 @@ class Solver {
   }
   template <class Values, class V>
   auto row(const Values& values, const V& x, int i) const {
-    // By itself the processor asks the memory for too little beforehand: the product is 1.6 times
-    // as fast with this.
+    // Prefetching makes the product 1.6 times as fast, since the processor's own prefetching is not
+    // far enough ahead.
     constexpr int kValuesAhead = 256, kColumnsAhead = 512;
     const int first = a_.start[at(i)], past_all = a_.start.back();
     __builtin_prefetch(values.data() + std::min(first + kValuesAhead, past_all));
@@ -147,7 +152,7 @@ class Solver {
     for (int k = 0; k < count; ++k) (*out)[at(which[at(k)])] = row(in, which[at(k)]);
   }
 
-  // out = A in, while the halo travels.
+  // Computes out = A in. The halo exchange overlaps with the interior rows if that is asked for.
   void multiply(Vector* in, Vector* out) {
     if (comm_.overlap() == Overlap::master) {
       multiply_beside_master(in, out, nullptr);
@@ -163,7 +168,8 @@ class Solver {
     }
   }
 
-  // The same while sums travel; `prepare` makes `in` meanwhile.
+  // Calls prepare(), which computes `in`, and then computes out = A in. Both overlap with the sum
+  // of inner products if that is asked for.
   template <class Prepare>
   void multiply(Vector* in, Vector* out, Products* sums, const Prepare& prepare) {
     if (comm_.overlap() == Overlap::master) {
@@ -177,7 +183,8 @@ class Solver {
     }
   }
 
-  // The master thread communicates, blocking, while the others multiply the interior rows.
+  // Computes out = A in. The master thread makes blocking MPI calls while the other threads
+  // multiply the interior rows.
   void multiply_beside_master(Vector* in, Vector* out, Products* products) {
     const int interior = static_cast<int>(a_.interior.size());
     const int boundary = static_cast<int>(a_.boundary.size());
@@ -203,7 +210,7 @@ class Solver {
     return {first, second, dot<S>(r_, r_)};
   }
 
-  // True: the iteration ends, and `end_` says how.
+  // Returns whether the iteration ends; `end_` then says why.
   bool ended(const Products& sums, int iteration) {
     const double norm = std::sqrt(static_cast<double>(sums[2]));
     outcome_->iterations = before_ + iteration;
@@ -222,7 +229,8 @@ class Solver {
     before_ = outcome_->iterations;
     return true;
   }
-  // A residual that grows as it is replaced belongs to no old direction: these begin anew.
+  // Returns whether a replacement has made the residual much larger. It does not fit the old search
+  // directions then, so these begin anew.
   bool jumped(const Products& sums) const {
     return fresh_ && std::sqrt(static_cast<double>(sums[2])) > 2 * norm_;
   }
@@ -244,12 +252,14 @@ class Solver {
   bool drifted(S gamma) const {
     return settings_.replaces() && drift_.is_large(static_cast<double>(gamma));
   }
-  // After the step alpha along the direction that beta has made; gamma: before it.
+  // Records the step alpha along the search direction, which was made with beta; gamma: (r,u)
+  // before the step. Returns whether the residual must be replaced.
   bool replacement_is_due(S alpha, S beta, S gamma) {
     drift_.step(static_cast<double>(alpha), static_cast<double>(beta), static_cast<double>(gamma));
     return wanted_ || drifted(gamma);
   }
-  // The residual from the solution, and what follows from it; `all`: also A u and A M⁻¹ A p.
+  // Computes the residual from the solution, and the vectors that follow from it. directions: also
+  // A p. all: also A u and A M⁻¹ A p.
   void replace(bool directions, bool all) {
     gather_solution();
     std::vector<double> exact(at(a_.rows));
@@ -302,7 +312,7 @@ class Solver {
 
   void chronopoulos_gear() {
     multiply(&u_, &w_);
-    S alpha = 0, gamma = 0, missing = 0;  // the step that the solution lacks
+    S alpha = 0, gamma = 0, missing = 0;  // step that was not yet added to the solution
     for (int k = 0;; ++k) {
       Products sums = products(dot<S>(r_, u_), dot<S>(w_, u_));
       comm_.sum(&sums, [&] { add_to_solution(missing); });
@@ -380,12 +390,13 @@ class Solver {
   int threads_;
   Vector r_, u_, w_, p_, s_, q_, z_, m_, n_;
   std::vector<S> x_;
-  std::vector<double> solution_;  // but for x_
+  std::vector<double> solution_;  // solution without what is in x_
   const std::vector<double>* b_ = nullptr;
   double target_ = 0, norm_ = 0, first_norm_ = 0;
   ResidualDrift drift_;
   int most_ = 0, before_ = 0;
-  bool fresh_ = false, wanted_ = false;  // just replaced; to be replaced at once
+  // Whether the residual was just replaced, and whether it must be replaced at once.
+  bool fresh_ = false, wanted_ = false;
   Outcome* outcome_ = nullptr;
   std::string end_;
 };

@@ -1,11 +1,12 @@
-// cpals: decomposes a sparse tensor into a sum of few products of vectors (CP, by alternating least
-// squares). Each mode's factor takes a product over all entries (MTTKRP), then rows of it travel
-// to their owners, are solved for, and travel to those who use them.
-// Why: this exchange of rows is not directly supported by MPI's collectives (jh250041). Here its
-// forms are compared, and it is hidden: on its way to the users behind the part of the next mode's
-// product that needs owned rows alone, on its way to the owners behind the rows that stay.
-// The tensor is divided and stored as in SPLATT (medium grain; compressed sparse fibres): Smith,
-// Ravindran, Sidiropoulos, Karypis, IPDPS 2015 and 2016.
+// cpals: decomposes a sparse tensor into a sum of few products of vectors (CP decomposition by
+// alternating least squares). For each mode's factor matrix it multiplies over all entries
+// (MTTKRP); then rows are sent to the ranks that own them, which solve for them and send them to
+// the ranks that use them. MPI's collectives do not directly support this exchange of rows
+// (jh250041). Here several forms of the exchange are compared, and it is overlapped: on the way to
+// the users with the part of the next mode's product that needs only owned rows, on the way to the
+// owners with the product of rows that stay. The tensor is distributed and stored as in SPLATT
+// (medium grain; compressed sparse fibres): Smith, Ravindran, Sidiropoulos, Karypis, IPDPS 2015 and
+// 2016.
 #include <mpi.h>
 
 #include <algorithm>
@@ -39,17 +40,20 @@ using traffic::Traffic;
 
 struct Settings {
   tensor::Problem problem;
-  std::vector<int> blocks;  // of ranks, along each mode; empty: chosen
+  // Number of blocks of ranks along each mode; empty if the program chooses.
+  std::vector<int> blocks;
   int rank = 16, iterations = 5;
-  std::string exchange = "all";  // or one form
-  std::string factors;           // the file to which they are written
+  std::string exchange = "all";  // form of the exchange to measure, or "all"
+  // Name of the file to which the factors are written; empty for none.
+  std::string factors;
 };
 
 // ---- The decomposition --------------------------------------------------------------------------
 
 struct Outcome {
-  double fit = 0, square = 0;  // 1: exact; of what is left
-  std::string end;             // empty: all iterations were made
+  // Fit: 1 if the decomposition is exact; square: squared norm of the rest.
+  double fit = 0, square = 0;
+  std::string end;  // why the iteration has ended early; empty if it has not
 };
 
 class Decomposition {
@@ -75,7 +79,7 @@ class Decomposition {
 
   int modes() const { return part_.tensor.order(); }
 
-  // All rows' beginnings depend on their numbers alone.
+  // Sets all factors to their initial values, which depend only on the numbers of the rows.
   void begin_anew() {
     for (int mode = 0; mode < modes(); ++mode) {
       const tensor::Mode& one = part_.modes[at(mode)];
@@ -95,7 +99,7 @@ class Decomposition {
     if (!start_grams_.empty()) grams_ = start_grams_;
   }
 
-  // How one variant communicates.
+  // How one variant exchanges the rows of each mode.
   struct Ways {
     trials::Variant* variant;
     bool overlapped;
@@ -117,7 +121,8 @@ class Decomposition {
 
   Outcome carry_out(Ways* ways) {
     Outcome outcome;
-    bool begun = false;  // the product of the rows that stay
+    // Whether the product of rows that stay on this rank was computed in advance.
+    bool begun = false;
     if (ways->overlapped) begun = begin_product(0, false);
     const int steps = settings_.iterations * modes();
     for (int step = 0; step < steps && outcome.end.empty(); ++step) {
@@ -147,7 +152,8 @@ class Decomposition {
     return outcome;
   }
 
-  // What is left, from the entries one by one.
+  // Returns the squared norm of what the decomposition leaves of the tensor, computed entry by
+  // entry.
   double square_of_rest() const {
     double sum = 0;
     for (std::int64_t e = 0; e < part_.tensor.entries(); ++e) {
@@ -164,14 +170,15 @@ class Decomposition {
     return part_.square - 2 * sum + square_of_model();
   }
 
-  // The product of one mode, alone, and the bytes that it moves if a cache holds so many of a
-  // factor.
+  // product() computes the product of one mode without communication. bytes_of_product() returns
+  // how many bytes it moves if a cache holds `cache` bytes of a factor.
   void product(int mode) { multiply(mode, 0, trees_[at(mode)].nodes(0), Which::any); }
   double bytes_of_product(int mode, double cache) const {
     return fibres::bytes_of(trees_[at(mode)], factor_, length_, cache);
   }
 
-  // Row by row, one mode after the other; on one rank.
+  // Writes the factors to a file, row by row, one mode after the other. It is for one rank. Returns
+  // false on failure.
   bool write(const std::string& path) const {
     std::FILE* file = std::fopen(path.c_str(), "w");
     if (!file) return false;
@@ -189,7 +196,8 @@ class Decomposition {
   }
 
  private:
-  using Square = std::vector<double>;  // length x length, or one more
+  // Matrix of length_ x length_ numbers, perhaps with one more number behind it.
+  using Square = std::vector<double>;
   std::size_t size(int rows) const { return at(std::int64_t{rows} * length_); }
   const double* row(int mode, int number) const {
     return factor_[at(mode)].data() + std::ptrdiff_t{number} * length_;
@@ -197,8 +205,9 @@ class Decomposition {
 
   // ---- The product over all entries
 
-  // The part of the product that needs no row of others: it is computed while those travel. Where
-  // none do, the rows that stay are left for when the others are on their way to their owners.
+  // Computes the part of a product that needs no rows of other ranks, while these rows are on their
+  // way. If none are, it leaves the rows that stay for later, when others are on their way to their
+  // owners.
   bool begin_product(int mode, bool others_travel) {
     const int foreign = trees_[at(mode)].foreign_row;
     multiply(mode, foreign, trees_[at(mode)].nodes(0), Which::owned);
@@ -216,8 +225,9 @@ class Decomposition {
 
   // ---- The least squares
 
-  // Adds the partial rows in the order of the ranks, solves for the owned rows of the factor, and
-  // returns this rank's part of its Gram matrix and of its product with the tensor.
+  // Adds the partial rows in the order of the ranks, and solves for the owned rows of the factor.
+  // Returns this rank's part of the factor's Gram matrix and of its product with the tensor. *end
+  // gets the reason if it fails.
   Square solve(int mode, std::string* end) {
     const tensor::Mode& one = part_.modes[at(mode)];
     const Traffic& traffic = traffic_[at(mode)];
@@ -243,7 +253,7 @@ class Decomposition {
     rows::Matrix& factor = factor_[at(mode)];
     std::copy(total.begin(), total.end(), factor.begin());
     substitute(matrix, one.owned, factor.data());
-    std::array<double, fibres::most_components> inner{};  // of each component
+    std::array<double, fibres::most_components> inner{};  // inner product of each component
     for (int i = 0; i < one.owned; ++i) {
       for (int r = 0; r < length_; ++r) {
         inner[at(r)] += factor[size(i) + at(r)] * total[size(i) + at(r)];
@@ -254,7 +264,8 @@ class Decomposition {
     return sums;
   }
 
-  // Cholesky, in the lower half; false: not positive definite, as far as can be told.
+  // Cholesky decomposition, in the lower half of the matrix. Returns false if the matrix is not
+  // positive definite within rounding errors.
   bool decompose(Square* matrix) const {
     const auto a = [&](int i, int j) -> double& { return (*matrix)[at(i * length_ + j)]; };
     bool good = true;
@@ -300,7 +311,8 @@ class Decomposition {
     }
   }
 
-  // Each row's squares are added in turn, for several rows to the same row of the matrix.
+  // Returns this rank's part of the factor's Gram matrix. The squares of each row are added in
+  // turn, for several rows to the same row of the matrix.
   Square gram_of(int mode) const {
     constexpr int together = 32;
     const int rows = part_.modes[at(mode)].owned;
@@ -354,7 +366,7 @@ class Decomposition {
 
   const Settings& settings_;
   const Part& part_;
-  const int length_;  // of a row: the rank of the decomposition
+  const int length_;  // length of a row: the rank of the decomposition
   std::vector<fibres::Tree> trees_;
   std::vector<Traffic> traffic_;
   std::vector<rows::Matrix> factor_, product_, in_;
@@ -363,7 +375,7 @@ class Decomposition {
 
 // ---- The program --------------------------------------------------------------------------------
 
-constexpr double tolerance = 1e-10;  // of squares, relative to the tensor's
+constexpr double tolerance = 1e-10;  // relative to the square of the tensor's norm
 
 const char* name_of(How how) {
   if (how == How::neighbours) return "neighbours";
@@ -378,7 +390,7 @@ int measure(const Settings& settings, const trials::Settings& trial, const Part&
     const std::string name = name_of(one);
     if (!rows::there(one) || (settings.exchange != "all" && settings.exchange != name)) continue;
     if (!trial.has_overlapped()) continue;
-    // No engine carries messages.
+    // Messages are not carried by an engine of Weft.
     const trials::Words engines = one == How::messages ? trials::Words{""} : trial.engines;
     for (const std::string& engine : engines) {
       all.push_back(trials::variant(name, engine)), how.push_back(one);
@@ -430,8 +442,8 @@ int measure(const Settings& settings, const trials::Settings& trial, const Part&
   return status;
 }
 
-// The products of all modes beside STREAM's triad, on one rank. What must be moved takes a factor
-// that fits half of the last cache to stay there, as the trees pass through it, too.
+// Compares the bandwidth of the products of all modes with that of STREAM's triad, on one rank. It
+// assumes that a factor which fits into half of the last-level cache stays there.
 int speed(const Settings& settings, const Part& part, int repetitions) {
   Decomposition decomposition(settings, part);
   for (int mode = 0; mode < decomposition.modes(); ++mode) {
@@ -495,7 +507,7 @@ int run(int argc, char** argv) {
     if (wrong.empty()) wrong = tensor::distribute(begun, settings.blocks, &part);
   }
   if (wrong.empty()) {
-    double rows = 0;  // of factors, and as many of products
+    double rows = 0;  // numbers of rows of all factors; as many rows of products are written
     for (const tensor::Mode& one : part.modes) rows += one.rows();
     wrong = trials::more_than_memory(16.0 * settings.rank * rows, "choose a smaller --rank");
   }

@@ -1,16 +1,15 @@
-// crossing.h: up to which ratio of communication to computation overlap pays. Why apart: fft3d and
-// gpu_fft3d ask the same.
+// Finds up to which ratio of communication to computation overlap pays, for fft3d and gpu_fft3d.
 #pragma once
 #include <cstdio>
 #include <map>
 
 namespace crossing {
 
-constexpr double least = 0.02;  // won of the blocking time
+constexpr double least = 0.02;  // least gain that counts, as a share of the blocking time
 
-// By ratio: what overlap won. The last ratio before the first one at which it does not pay: what a
-// longer one wins may be the spread. 0: there is none. Left out are the smallest ones, of which no
-// more than twice `least` could be won: if all communication were hidden.
+// Returns the last ratio before the first one at which overlap does not pay; 0 if there is none. (A
+// gain at a higher ratio may be chance.) won_at: the gain at each ratio. The smallest ratios are
+// left out: no more than twice `least` could be gained there even if all communication were hidden.
 inline double pays_up_to(const std::map<double, double>& won_at) {
   double last = 0;
   for (const auto& [ratio, won] : won_at) {

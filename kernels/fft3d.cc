@@ -1,8 +1,8 @@
-// fft3d: a three-dimensional Fourier transform whose transposes are pipelined: one block of it is
-// transformed while the next one travels. Slabs (--columns 1) or pencils; forward, backward,
-// convolution. Why: the finding that the transposes take far longer than the transforms, which
-// limits what overlap can win (jh250041). The transform itself is in fourier.h; the answers are
-// compared with FFTW's serial one.
+// fft3d: a three-dimensional Fourier transform whose transposes are pipelined: one block is
+// transformed while the next one is in transit. The grid is divided into slabs (--columns 1) or
+// pencils; forward, backward or as a convolution. Project jh250041 found that transposes take far
+// longer than transforms, which limits what overlap can gain. fourier.h has the transform; results
+// are compared with FFTW's serial one.
 #include <mpi.h>
 
 #include <algorithm>
@@ -25,7 +25,8 @@ using namespace fourier;
 constexpr double tolerance = 1e-12;
 constexpr int shift[3] = {1, 2, 3};
 
-// A convolution: forward, times the spectrum of a point, backward.
+// A convolution: a forward transform, a product with the spectrum of a point, and a backward
+// transform.
 struct Convolution {
   explicit Convolution(const Settings& settings, const Problem& problem, trials::Variant* variant)
       : transform(settings, variant),
@@ -40,7 +41,8 @@ struct Convolution {
   Array kernel, expected, data, spectrum, result;
 };
 
-// Forward against the serial transform and a plane wave, and backward against the input.
+// Checks the forward transform against the serial one and a plane wave, and the backward transform
+// against the input. Returns whether all are right.
 bool right_once(const Problem& problem, const char* name, Convolution* one) {
   Array data = problem.input(one->transform), found, back;
   one->transform.forward(&data, &found);
@@ -59,8 +61,8 @@ bool right_once(const Problem& problem, const char* name, Convolution* one) {
   return *std::max_element(error, error + 3) < tolerance;
 }
 
-// One rank's forward transform beside FFTW's serial one of the whole grid, in turn, by processor
-// time. FFTW plans by trying in both.
+// Compares the processor time of one rank's forward transform with that of FFTW's serial one of the
+// whole grid, in turn. FFTW chooses both plans by measurement.
 int speed(const Settings& settings, const Problem& problem, int repetitions) {
   trials::Variant variant = trials::variant("blocking");
   int wrong = 0;
@@ -70,7 +72,8 @@ int speed(const Settings& settings, const Problem& problem, int repetitions) {
     const int* n = settings.grid;
     fftw_plan plan = fftw_plan_dft_3d(n[0], n[1], n[2], Plan::raw(whole.data()),
                                       Plan::raw(serial.data()), FFTW_FORWARD, FFTW_MEASURE);
-    std::copy(data.begin(), data.end(), whole.begin());  // planning has written over it
+    // FFTW's planning has overwritten the input.
+    std::copy(data.begin(), data.end(), whole.begin());
     transform.forward(&data, &out), fftw_execute(plan);
     wrong = difference(out, serial) / std::sqrt(static_cast<double>(problem.points())) > tolerance;
     std::vector<double> ours, theirs, ratios;
@@ -90,8 +93,9 @@ int speed(const Settings& settings, const Problem& problem, int repetitions) {
   return wrong;
 }
 
-// What overlap wins of the forward transform while the transforms of lines are made ever more
-// often, so that communication is ever less of it: up to which ratio it pays. With the last engine.
+// Measures what overlap gains in the forward transform while the transforms of lines are repeated
+// more and more often, so that communication becomes a smaller share. Prints up to which ratio
+// overlap pays. It uses the last engine of the list.
 int ratios(Settings settings, const Problem& problem, const trials::Settings& trial) {
   const bool root = trials::rank_in(MPI_COMM_WORLD) == 0;
   if (root) {
@@ -136,7 +140,8 @@ std::string does_not_fit(const Settings& settings, const trials::Settings& trial
     return "--grid has more than 2^26 points, of which each rank keeps a serial transform to "
            "compare with: choose a smaller one";
   }
-  // Of each variant the spectrum of the kernel, what is expected, data, spectrum and result.
+  // For each variant: the spectrum of the kernel, the expected result, the data, their spectrum and
+  // the result.
   const std::size_t variants = trial.has_overlapped() ? 1 + trial.engines.size() : 1;
   const double needed = points + 5 * points * static_cast<double>(variants) / ranks;
   return trials::more_than_memory(16 * needed, "choose a smaller --grid");

@@ -1,6 +1,6 @@
-// fibres.h: the entries of a sparse tensor as compressed sparse fibres, a tree for each mode, and
-// the product of a tree with the other modes' factors (MTTKRP). Why apart: it is what the exchange
-// of rows is hidden behind, and must be no straw man. Source: Smith, Ravindran, Sidiropoulos,
+// The entries of a sparse tensor as compressed sparse fibres, a tree for each mode, and the product
+// of such a tree with the other modes' factors (MTTKRP). The product is as fast as possible, so
+// that overlap is not shown against slow computation. Source: Smith, Ravindran, Sidiropoulos,
 // Karypis, "SPLATT: efficient and parallel sparse tensor-matrix multiplication", IPDPS 2015.
 #pragma once
 #include <algorithm>
@@ -15,17 +15,19 @@ namespace fibres {
 
 using tensor::at;
 
-constexpr int ahead = 64;  // nodes whose rows are asked for before they are needed
+constexpr int ahead = 64;  // number of nodes whose rows are prefetched before they are needed
 
-// The entries as a tree for one mode: its rows, below each of them the fibres by the rows of the
-// mode that was updated before, below these what is left. Level l's node n has the children from
-// start[l][n] to before start[l][n + 1]. Owned rows come before those of others.
+// The entries as a tree for one mode. Level 0 has the rows of that mode, level 1 those of the mode
+// that was updated before, and so on. Node n of level l has the children start[l][n], …, start[l][n
+// + 1] - 1. Owned rows come before rows of other ranks.
 struct Tree {
-  std::vector<int> modes;                    // of each level
-  std::vector<std::vector<int>> row, start;  // row: and `ahead` more, so that all may look ahead
-  std::vector<double> value;                 // of the last level
-  int foreign_row = 0;             // the first node of level 0 whose row is another rank's
-  std::vector<int> foreign_fibre;  // of each node of level 0, the first such child
+  std::vector<int> modes;  // mode of each level
+  // Row: the row of each node, with `ahead` more entries for prefetching.
+  std::vector<std::vector<int>> row, start;
+  std::vector<double> value;  // values of the nodes of the last level
+  int foreign_row = 0;        // first node of level 0 whose row belongs to another rank
+  // For each node of level 0, its first child whose row belongs to another rank.
+  std::vector<int> foreign_fibre;
 
   int levels() const { return static_cast<int>(modes.size()); }
   int nodes(int level) const { return static_cast<int>(row[at(level)].size()) - ahead; }
@@ -81,12 +83,14 @@ inline Tree tree_of(const tensor::Part& part, int mode) {
 
 // ---- The product --------------------------------------------------------------------------------
 
-// Which fibres of a row: those whose row, of the mode before, is owned, or is not.
+// Says which fibres of a row are multiplied: those whose row, of the mode updated before, this rank
+// owns, those whose row it does not own, or all.
 enum class Which { owned, foreign, any };
 
 constexpr int most_components = 256;
 
-// A product whose rows have `known` components; 0: as many as `length` says.
+// The product for rows with `known` components, so that the compiler knows the number; if `known`
+// is 0, they have as many as `length` says.
 template <int known>
 class Product {
  public:
@@ -95,7 +99,8 @@ class Product {
     for (const int mode : tree.modes) factors_.push_back(factors[at(mode)].data());
   }
 
-  // Rows of which the foreign fibres are multiplied keep what they have; the others begin anew.
+  // Computes the product for the rows of nodes first, …, last - 1. With Which::foreign it adds to
+  // what the rows have; otherwise they begin at 0.
   void multiply(int first, int last, Which which, double* product) const {
     for (int node = first; node < last; ++node) {
       double* out = product + place_of(tree_.row[0][at(node)]);
@@ -120,7 +125,7 @@ class Product {
     for (int r = 0; r < length(); r += 8) __builtin_prefetch(row + r);
   }
 
-  // Adds, for the nodes of a level, what is below them times their rows.
+  // Adds, for nodes first, …, last - 1 of a level, the sum over their children times their own row.
   void add_below(int level, int first, int last, double* out) const {
     if (level + 2 == tree_.levels()) return add_fibres(first, last, out);
     for (int node = first; node < last; ++node) {
@@ -133,7 +138,7 @@ class Product {
       for (int r = 0; r < length(); ++r) out[r] += sum[at(r)] * factor[r];
     }
   }
-  // The same for the last two levels.
+  // Does what add_below() does, for the last two levels.
   void add_fibres(int first, int last, double* out) const {
     const int level = tree_.levels() - 2;
     const double *upper = factors_[at(level)], *lower = factors_[at(level + 1)];
@@ -159,10 +164,10 @@ class Product {
 
   const Tree& tree_;
   const int length_;
-  std::vector<const double*> factors_;  // of each level
+  std::vector<const double*> factors_;  // factor of each level's mode
 };
 
-// Computes some rows of the product with the factors.
+// Computes the product with the factors for the rows of nodes first, …, last - 1.
 inline void multiply(const Tree& tree, const std::vector<rows::Matrix>& factors, int length,
                      int first, int last, Which which, double* product) {
   const auto with = [&](const auto& one) { one.multiply(first, last, which, product); };
@@ -172,8 +177,8 @@ inline void multiply(const Tree& tree, const std::vector<rows::Matrix>& factors,
   with(Product<0>(tree, factors, length));
 }
 
-// The bytes that the product moves: each entry's value, the numbers of the nodes, and a row of a
-// factor for each node. Of a factor that fits `cache` bytes each row comes once.
+// Returns how many bytes the product moves: each entry's value, the numbers of the nodes, and a row
+// of a factor for each node. A factor that fits into `cache` bytes is read only once.
 inline double bytes_of(const Tree& tree, const std::vector<rows::Matrix>& factors, int length,
                        double cache) {
   double bytes = 8.0 * static_cast<double>(tree.value.size());

@@ -1,7 +1,6 @@
-// fourier.h: the three-dimensional transform of fft3d, whose transposes are pipelined: one block of
-// a transpose is transformed while the next one travels; and grids whose transforms are known. Why
-// apart: what is compared with it (references/fftw_mpi.cc) needs the same transform and grids.
-// Lines and planes are transformed by FFTW.
+// The three-dimensional transform of fft3d, whose transposes are pipelined: one block is
+// transformed while the next one is in transit; and grids whose transforms are known.
+// references/fftw_mpi.cc uses it, too. FFTW transforms lines and planes.
 #pragma once
 #include <fftw3.h>
 #include <mpi.h>
@@ -23,12 +22,12 @@ using Array = std::vector<Complex>;
 
 struct Settings {
   int grid[3] = {64, 64, 64};
-  int columns = 1;  // of the grid of ranks: 1 makes slabs
-  int blocks = 4;   // of each transpose
-  int work = 1;     // so often each of FFTW's transforms is made in forward(), in slabs
+  int columns = 1;  // columns of the grid of ranks; 1 divides the data into slabs
+  int blocks = 4;   // number of blocks in each transpose
+  int work = 1;     // with slabs, how often forward() makes each of FFTW's transforms
 };
 
-// Why not, to so many ranks; "": it can.
+// Returns the reason why the grid cannot be divided among this many ranks; "" if it can.
 inline std::string cannot_be_dealt_out(const Settings& settings, int ranks) {
   const int* n = settings.grid;
   if (ranks % settings.columns != 0) {
@@ -43,7 +42,7 @@ inline std::string cannot_be_dealt_out(const Settings& settings, int ranks) {
   return "";
 }
 
-// Part `part` of `parts` of `total` points: sizes differ by one at most.
+// One of several nearly equal parts of `total` points; their sizes differ by at most one.
 struct Part {
   int first, size;
 };
@@ -58,9 +57,8 @@ inline std::size_t at(std::int64_t place) {
   return static_cast<std::size_t>(place);
 }
 
-// Transforms of a plane [rows][columns], along its rows' numbers, its columns' numbers or both.
-// FFTW takes their strides, so that no pass over the memory is needed for turning. Every array
-// begins at a whole number of complex values, which is all that FFTW asks for.
+// Transforms of a plane [rows][columns] along one axis or both. FFTW is given the strides, so that
+// nothing need be transposed in memory.
 class Plan {
  public:
   enum Axes { of_rows = 1, of_columns = 2, of_both = 3 };
@@ -89,7 +87,8 @@ class Plan {
   Plan& operator=(const Plan&) = delete;
   void transform(Complex* from, Complex* to) const { fftw_execute_dft(plan_, raw(from), raw(to)); }
 
-  // Each shape is planned once, so that all variants have the same bits.
+  // Returns the plan for this shape. Each shape is planned only once, so that all variants give the
+  // same bits.
   static const Plan& of(Shape shape) {
     static std::map<Shape, Plan> planned;
     return planned.try_emplace(shape, shape).first->second;
@@ -102,7 +101,7 @@ class Plan {
 
 // ---- What travels -------------------------------------------------------------------------------
 
-// How many values go to or come from each rank, and where they lie.
+// How many values are sent to or received from each rank, and where they begin.
 struct Ends {
   std::vector<int> counts, places;
   void add(std::int64_t count, std::int64_t place) {
@@ -110,8 +109,9 @@ struct Ends {
   }
 };
 
-// Planes cut into a piece for each rank. A piece has from each of the plane's `lines` the rank's
-// part of `total` points, each of `run` values. In a message it lies plane by plane, line by line.
+// Divides planes into a piece for each rank. A piece has, from each of the plane's `lines` lines,
+// the rank's part of `total` points of `run` values each. In a message its values lie plane by
+// plane and line by line.
 struct Cut {
   int total, ranks, run, lines;
 
@@ -148,7 +148,7 @@ struct Cut {
   }
 };
 
-// One block of a transpose on its way; its memory serves the next blocks, too.
+// One block of a transpose in transit. Later blocks use its memory again.
 struct Flight {
   Ends out, in;
   Array sent, received;
@@ -157,10 +157,11 @@ struct Flight {
 
 // ---- The transform ------------------------------------------------------------------------------
 
-// The ranks form a grid. Input [x][y][z] with all z: x is dealt out to the rows of ranks, y within
-// a row. Two transposes bring all y and then all x to one rank: in a row of ranks z is dealt out
-// instead of y, and then in a column of ranks y instead of x. Output [x][y][z] with all x. Blocks
-// of x go through both transposes, one after the other. The way back is the same, backward.
+// The ranks form a grid of rows and columns. The input is [x][y][z] with all z: x is divided among
+// the rows of ranks, and y within a row. The first transpose, within a row, divides z instead of y,
+// so that each rank has all y. The second one, within a column, divides y instead of x, so that
+// each has all x. The output is [x][y][z] with all x. Blocks of x go through both transposes, one
+// after the other. The backward transform does the reverse.
 class Transform {
  public:
   Transform(const Settings& settings, trials::Variant* variant)
@@ -182,7 +183,7 @@ class Transform {
   Transform(const Transform&) = delete;
   Transform& operator=(const Transform&) = delete;
 
-  // Changes the input, as backward() does.
+  // Computes the forward transform. It overwrites the input, as backward() does.
   void forward(Array* in, Array* out) {
     const int ny = settings_.grid[1], nz = settings_.grid[2];
     out->resize(at(settings_.grid[0] * plane_after()));
@@ -220,13 +221,13 @@ class Transform {
       }
       if (k >= 2) wait(&column_flights_[k % 2]);
     }
-    // In place: there and back.
+    // The repeated transforms are in place, forward and backward in turn.
     for (int time = 0; time < settings_.work; ++time) {
       along_x(time % 2 ? FFTW_BACKWARD : FFTW_FORWARD, out);
     }
   }
 
-  // Unscaled, as FFTW's.
+  // Computes the backward transform, which is not scaled (as FFTW's).
   void backward(Array* in, Array* out) {
     const int ny = settings_.grid[1], nz = settings_.grid[2];
     out->resize(at(std::int64_t{x.size} * y.size * nz));
@@ -267,20 +268,22 @@ class Transform {
     }
   }
 
-  Part x, y, z, y_after;  // this rank's parts
+  Part x, y, z, y_after;  // this rank's part of each axis in the input, and of y in the output
 
  private:
-  // The blocking form is the usual one: each transpose whole. As many blocks on all ranks.
+  // Returns the number of blocks, which is equal on all ranks. The blocking form transposes
+  // everything at once.
   int blocks() const { return variant_->name == "overlapped" ? settings_.blocks : 1; }
   Part block(int k) const { return part_of(x.size, blocks(), k); }
-  // Calls back with each plane's number in block k, and with that among all of this rank's.
+  // Calls body() for each plane of block k: with its number in the block, and with its number among
+  // all planes of this rank.
   template <class Body>
   void each_plane(int k, const Body& body) const {
     for (int number = 0; number < block(k).size; ++number) body(number, block(k).first + number);
   }
 
   std::int64_t plane_after() const { return std::int64_t{y_after.size} * z.size; }
-  // Where block k of each rank of the column lies in the array with all x.
+  // Returns where block k of each rank of the column lies in the array with all x.
   Ends by_x(int k) const {
     Ends made;
     for (int rank = 0; rank < rows_; ++rank) {
@@ -295,7 +298,7 @@ class Transform {
         .transform(whole->data(), whole->data());
   }
 
-  // Memory for the largest block.
+  // Allocates memory for the largest block.
   void enlarge(Flight (*flights)[2]) const {
     const std::int64_t most = (x.size + blocks() - 1) / blocks();
     const std::int64_t plane = std::max(std::int64_t{y.size} * settings_.grid[2],
@@ -339,7 +342,8 @@ class Transform {
 
 // ---- Data whose transform is known --------------------------------------------------------------
 
-// Depends on the point alone, so that every rank knows the whole grid.
+// Returns the value of the test data at a point. It depends only on the point, so that every rank
+// knows the whole grid.
 inline Complex value_at(std::uint64_t point) {
   const auto part = [](std::uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -363,7 +367,7 @@ class Problem {
   }
   std::int64_t points() const { return std::int64_t{n_[0]} * n_[1] * n_[2]; }
 
-  // This rank's input, shifted along all three axes.
+  // Returns this rank's input, shifted along all three axes.
   Array input(const Transform& parts, const int (&shift)[3] = {0, 0, 0}) const {
     Array made;
     for (int i = 0; i < parts.x.size; ++i) {
@@ -376,7 +380,7 @@ class Problem {
     }
     return made;
   }
-  // A plane wave; its transform is one point.
+  // Returns this rank's part of a plane wave, whose transform is a single point.
   Array wave(const Transform& parts, const int (&number)[3]) const {
     Array made;
     for (int i = 0; i < parts.x.size; ++i) {
@@ -391,7 +395,7 @@ class Problem {
     }
     return made;
   }
-  // Calls back with each point of this rank's spectrum, in the order in which it lies.
+  // Calls body() for each point of this rank's spectrum, in the order of memory.
   template <class Body>
   void spectrum(const Transform& parts, const Body& body) const {
     std::size_t next = 0;
@@ -403,7 +407,7 @@ class Problem {
       }
     }
   }
-  // The spectrum of a point at `shift`: to multiply by it is to convolve with that point.
+  // Returns the spectrum of a point at `shift`. Multiplying by it shifts the data.
   Array shift(const Transform& parts, const int (&shift)[3]) const {
     Array made;
     spectrum(parts, [&](std::size_t, int i, int j, int k) {
@@ -414,7 +418,7 @@ class Problem {
     return made;
   }
 
-  // Errors are relative to the largest value that is right.
+  // Returns the error at a point of the spectrum, relative to the root of the number of points.
   double error_at(Complex found, int i, int j, int k) const {
     return std::abs(found - serial_[at(place(i, j, k))]) / std::sqrt(static_cast<double>(points()));
   }

@@ -1,8 +1,8 @@
-// gemm_allgather: an Iallgather behind products of small matrices, the same number of them whatever
-// the number of ranks: a core that is given to progress threads computes none of them.
-// Why: the study's program for several progress threads on one core. Normal is the blocking form on
-// all cores; Prog1, Prog2 and Prog4 have fewer ranks, and the threads of one, two or four of them
-// on each core that is left (weft run --placement pack:K).
+// gemm_allgather: an Iallgather that overlaps with products of small matrices. The number of
+// products is the same whatever the number of ranks, so a core that is given to progress threads
+// computes none of them. It is the program with which jh250041 studied several progress threads on
+// one core. Normal is the blocking form on all cores; Prog1, Prog2 and Prog4 have fewer ranks, and
+// each remaining core has the threads of one, two or four ranks (weft run --placement pack:K).
 // Source: Nanri et al., JHPCN jh250041, Topic 1, figures 1 to 4.
 #include <mpi.h>
 
@@ -19,13 +19,13 @@ namespace {
 
 struct Settings {
   int bytes = 16, order = 16;
-  int products = 0;  // of all ranks together; 0: as many as --ratio says
-  double ratio = 1;  // of the computation to the blocking communication
+  int products = 0;  // products of all ranks together; 0 for as many as --ratio asks for
+  double ratio = 1;  // time of the computation divided by that of the blocking communication
 };
 
 struct Case {
   const char* name;
-  bool overlapped, calls;  // calls: the program itself tests whether the collective is done
+  bool overlapped, calls;  // calls: whether the program itself tests the collective's request
 };
 const Case blocking = {"blocking", false, false};
 const Case by_hand = {"overlapped by hand", true, true};
@@ -37,8 +37,8 @@ bool has_a_thread(const std::string& engine) {
 
 // ---- The product --------------------------------------------------------------------------------
 
-// C += A B of one order, four rows at a time: a panel. Whole numbers, so that any order of the
-// additions gives the same bits.
+// Computes C += A B for square matrices, four rows (a panel) at a time. Values are whole numbers,
+// so that any order of the additions gives the same bits.
 class Product {
  public:
   explicit Product(int order)
@@ -86,7 +86,8 @@ class Product {
       }
     }
   }
-  // Each panel as often the product as it was added, by the definition of a product.
+  // Returns whether each panel is as many times the product, computed by its definition, as it was
+  // added.
   bool right() const {
     for (int i = 0; i < order_; ++i) {
       for (int j = 0; j < order_; ++j) {
@@ -96,7 +97,7 @@ class Product {
     }
     return true;
   }
-  // How many panels since the last clear().
+  // Returns how many panels were added since the last clear().
   std::int64_t added() const {
     return std::accumulate(times_.begin(), times_.end(), std::int64_t{0});
   }
@@ -107,7 +108,8 @@ class Product {
   std::size_t at(int row, int column) const {
     return static_cast<std::size_t>(row) * order_ + column;
   }
-  // Blocks of four columns lie one after the other, so that a panel reads B from front to back.
+  // Returns the index of an element of B. Four columns lie interleaved, so that a panel reads B
+  // from beginning to end.
   std::size_t in_columns(int row, int column) const {
     return static_cast<std::size_t>(column / width) * width * order_ + row * width + column % width;
   }
@@ -131,7 +133,7 @@ class Program {
     share(settings.products);
   }
 
-  // This rank's panels of so many products.
+  // Sets which panels of this many products this rank computes.
   void share(int products) {
     const std::int64_t all = std::int64_t{products} * product_.panels();
     first_ = all * rank_ / ranks_, last_ = all * (rank_ + 1) / ranks_;
@@ -163,7 +165,8 @@ class Program {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
 
-  // As many products as take `ratio` times as long as the blocking collective; rank 0's clock.
+  // Returns how many products take `ratio` times as long as the blocking collective, by rank 0's
+  // clock.
   double products_for(double ratio, int pause_us, MPI_Comm comm) {
     const double gather_s = shortest_s(bytes_ < 4096 ? 51 : 9, pause_us, [&] { gather(comm); });
     int products = ranks_;
@@ -182,7 +185,7 @@ class Program {
   void gather(MPI_Comm comm) {
     MPI_Allgather(sent_.data(), bytes_, MPI_CHAR, received_.data(), bytes_, MPI_CHAR, comm);
   }
-  // With a request, the MPI library gets a look at it after each panel.
+  // Computes this rank's panels. If `request` is given, it is tested after each panel.
   void multiply(MPI_Request* request) {
     int done = 0;
     for (std::int64_t panel = first_; panel < last_; ++panel) {
@@ -190,8 +193,8 @@ class Program {
       if (request && !done) MPI_Test(request, &done, MPI_STATUS_IGNORE);
     }
   }
-  // The least of the slowest rank's times, which other programs disturb least; the same on all
-  // ranks.
+  // Returns the shortest of several times of the slowest rank, since other programs disturb it
+  // least. All ranks get the same value.
   double shortest_s(int repetitions, int pause_us, const std::function<void()>& work) {
     double shortest = 1e9;
     for (int i = 0; i < repetitions; ++i) {

@@ -1,9 +1,9 @@
-// gemv_alltoall: an Ialltoall, or several, behind a product of matrix and vector, whose rows are
-// divided among ranks and threads; one thread less where a core is left to the engine's thread.
-// Why: the program with which threaded collective communication (TCC) was compared with progress
-// functions and threads. The MPI library is entered once per row, once per 512 columns, or never.
-// Source: Okuma, Nanri, "Performance Study of Non-blocking Collective Communication Implementations
-// Toward Adaptive Selection".
+// gemv_alltoall: one or several Ialltoalls that overlap with a matrix-vector product, whose rows
+// are divided among ranks and threads; one thread fewer computes if a core is left to the engine's
+// thread. It is the program with which threaded collective communication (TCC) was compared with
+// progress functions and threads. The MPI library is called once per row, once per 512 columns, or
+// never. Source: Okuma, Nanri, "Performance Study of Non-blocking Collective Communication
+// Implementations Toward Adaptive Selection".
 #include <mpi.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct Settings {
 
 constexpr int columns_between_calls = 512;
 
-// When the progress function is called: the published cases, and the inner loop's.
+// Says when the progress function is called: never, once per row, or within rows.
 enum class Calls { never, per_row, per_columns };
 
 struct Case {
@@ -32,14 +32,15 @@ struct Case {
   Calls calls;
 };
 
-// Of engines without a thread of their own; the others have "overlapped" alone.
+// The cases for engines without a thread. Engines with a thread have only the case "overlapped".
 const Case cases[] = {{"started, waited for", false, Calls::never},
                       {"overlapped, no calls", true, Calls::never},
                       {"overlapped, call per row", true, Calls::per_row},
                       {"overlapped, inner calls", true, Calls::per_columns}};
 const Case blocking = {"blocking", false, Calls::never};
 const Case overlapped = {"overlapped", true, Calls::never};
-// By Weft's algorithm, whoever carries it out: TCC otherwise takes the MPI library's.
+// The case in which all engines use Weft's linear algorithm; TCC otherwise uses the MPI library's
+// collective.
 const Case one_algorithm = {"linear", true, Calls::never};
 
 bool has_a_thread(const std::string& engine) {
@@ -116,7 +117,7 @@ class Program {
     wait();
   }
 
-  // What was received.
+  // Returns whether the right data were received.
   bool right() const {
     for (std::size_t k = 0; k < received_.size(); ++k) {
       for (int peer = 0; peer < ranks_; ++peer) {
@@ -127,7 +128,7 @@ class Program {
     return true;
   }
   const std::vector<double>& result() const { return result_; }
-  // The result beside the product by its definition.
+  // Returns whether the result equals the product, computed by its definition.
   bool result_is_the_product() const {
     for (int row = 0; row < rows_; ++row) {
       double sum = 0;
@@ -140,7 +141,8 @@ class Program {
   }
 
  private:
-  // Of the matrix, in one of this rank's rows, and of the vector.
+  // entry() returns an element of the matrix, in a row of this rank; element() returns one of the
+  // vector.
   double entry(int row, int column) const {
     return 1.0 / static_cast<double>(
                      1 + (static_cast<std::int64_t>(first_ + row) * settings_.order + column) % 97);
@@ -152,13 +154,14 @@ class Program {
   void wait() {
     MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
   }
-  // What the paper calls the progress function: a test, here of MPI's own.
+  // Calls the progress function, which is MPI_Testall here.
   void call() {
     int done = 0;
     MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE);
   }
 
-  // The rows in `threads` blocks; the first thread makes the calls, the only one that may.
+  // Computes the product, with the rows divided among `threads` threads. Only the first one may
+  // call MPI.
   void multiply(Calls calls, int threads) {
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
     for (int t = 0; t < threads; ++t) {

@@ -1,11 +1,11 @@
-// gpu_allreduce: sums of doubles over the ranks, by several ways: in one kernel (weft_run_enqueue),
-// through pinned memory, by an allgather and cuBLAS's product of a matrix with a vector of ones,
-// and by NCCL where each rank has a GPU of its own. Beside them it times an empty kernel and a copy
-// of the same bytes on the device, twice which is the limit for one kernel; and the reduction
-// alone, of as many rows as there are ranks, on the device and on the processor. It checks every
-// answer.
-//   gpu_allreduce [--bytes A,B,...] [--turns N] [--driver FILE] [--blas FILE]
-//   [--cpu-blas FILE,...] [--nccl FILE]
+// gpu_allreduce: adds doubles over the ranks' GPUs in several ways: in one kernel
+// (weft_run_enqueue), through pinned memory, by an allgather and cuBLAS's product of a matrix with
+// a vector of ones, and by NCCL if each rank has a GPU of its own. For comparison it measures an
+// empty kernel and a copy of the same bytes on the device (the limit for one kernel is twice that
+// time), and the reduction alone, of as many rows as there are ranks, on the device and on the
+// host. It checks every result.
+// Usage: gpu_allreduce [--bytes A,B,...] [--turns N] [--driver FILE] [--blas FILE] [--cpu-blas
+// FILE,...] [--nccl FILE]
 #include <algorithm>
 #include <cmath>
 
@@ -29,14 +29,15 @@ struct Settings {
   trials::Words bytes{"8", "512", "4096", "32768", "262144", "1048576"};
   int turns = 200;
   std::string driver = "libcuda.so.1", blas = "libcublas.so", nccl = "libnccl.so.2";
-  trials::Words cpu_blas{"libopenblas.so.0", "libblas.so.3"};  // the first that is there
+  // Libraries to try; the first one that can be loaded is used.
+  trials::Words cpu_blas{"libopenblas.so.0", "libblas.so.3"};
 };
 
 void* library(const std::string& path) {
   return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
-// cuBLAS, where it is: y = A x for a matrix of columns.
+// cuBLAS, if it can be loaded: computes y = A x for a matrix in column order.
 class Blas {
  public:
   explicit Blas(const std::string& path) {
@@ -70,7 +71,7 @@ class Blas {
   void* handle_ = nullptr;
 };
 
-// The processor's product, where a library has it.
+// A BLAS library for the host, if one can be loaded.
 struct CpuBlas {
   using Gemv = void(int, int, int, int, double, const double*, int, const double*, int, double,
                     double*, int);
@@ -163,7 +164,7 @@ class Program {
     wrong_ += gpu::total(differences(found.content(), right));
   }
 
-  // So that no way is taken for right by what another one has left.
+  // Clears a result, so that it is not mistaken for that of the next way.
   static void clear(Doubles& data) { data.set(std::vector<double>(data.count())); }
 
   void* captured(weft_gpu_request request, int times) {
@@ -243,7 +244,8 @@ class Program {
     std::fflush(stdout);
   }
 
-  // The matrix is on this device already: one column for each rank.
+  // Measures only the reduction: the matrix, with a column for each rank, is already on this
+  // device.
   void rows_alone(std::size_t count) {
     const std::size_t columns = static_cast<std::size_t>(gpu::ranks);
     const int n = static_cast<int>(count), rows = gpu::ranks;
@@ -291,7 +293,7 @@ class Program {
     std::fflush(stdout);
   }
 
-  // 0: it is not there.
+  // Returns the number as text for the table; "-" for 0, which means that it was not measured.
   static std::string cell(double number) {
     char text[32] = "         -";
     if (number > 0) std::snprintf(text, sizeof text, "%10.2f", number);

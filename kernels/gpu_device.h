@@ -1,5 +1,5 @@
-// gpu_device.h: what the programs on GPUs share: one device for each rank with a stream and
-// kernels, and memory on it.
+// Functions that all programs for GPUs here use: a device for each rank with streams and kernels,
+// and memory on it.
 #pragma once
 #include <dlfcn.h>
 #include <mpi.h>
@@ -17,10 +17,11 @@ namespace gpu {
 
 using namespace driver;
 
-constexpr int kProcessors = 16, kStreamValues = 122;  // of cuda.h: what devices are asked for
+// Device attributes, with the values of cuda.h.
+constexpr int kProcessors = 16, kStreamValues = 122;
 constexpr int kThreadLocalCapture = 1;
 constexpr unsigned kMapped = 2, kNonBlocking = 1, kWithoutTiming = 2;
-constexpr int kNoDevice = 77;  // the status of a program that has no device
+constexpr int kNoDevice = 77;  // exit status of a program that finds no device
 
 inline const char* program = "gpu";
 inline int rank = 0, ranks = 1;
@@ -36,7 +37,8 @@ inline void weft_good(int code) {
   if (code != MPI_SUCCESS) stop(weft_gpu_error());
 }
 
-// Empty, or why there is no device. has_kernels: the build had nvcc.
+// Loads the CUDA driver. Returns "" or the reason why there is no device. has_kernels: whether nvcc
+// was there when the program was built.
 inline std::string load_driver(const std::string& path, bool has_kernels) {
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) return "there is no GPU here: CUDA's driver cannot be loaded";
@@ -49,7 +51,7 @@ inline std::string load_driver(const std::string& path, bool has_kernels) {
   return has_kernels ? "" : "this build has no kernels for GPUs, since there was no nvcc";
 }
 
-// MPI with threads, and its rank.
+// Initialises MPI with MPI_THREAD_MULTIPLE, and sets `rank` and `ranks`.
 inline void begin(int* argc, char*** argv, const char* name) {
   int level = 0;
   program = name;
@@ -58,7 +60,7 @@ inline void begin(int* argc, char*** argv, const char* name) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 }
 
-// Of this rank: those of a node take its devices in turn.
+// The device of this rank. The ranks of a node use its devices in turn.
 class Device {
  public:
   explicit Device(const void* image) {
@@ -80,8 +82,8 @@ class Device {
     GPU_GOOD(cuModuleLoadData, &module_, image);
   }
   const std::string& name() const { return name_; }
-  bool is_alone() const { return alone_; }  // no rank before this one has the same device
-  int sharing() const { return sharing_; }  // so many ranks have this device
+  bool is_alone() const { return alone_; }  // whether no lower rank uses the same device
+  int sharing() const { return sharing_; }  // number of ranks that use this device
   int attribute(int which) const {
     int value = 0;
     GPU_GOOD(cuDeviceGetAttribute, &value, which, device_);
@@ -110,7 +112,7 @@ inline void synchronise(Stream stream) {
   GPU_GOOD(cuStreamSynchronize, stream);
 }
 
-// `to` goes on when all has ended that is in `from` now.
+// Makes later work in `to` wait for all work that is in `from` now.
 inline void join(Stream from, Stream to, void* event) {
   GPU_GOOD(cuEventRecord, event, from);
   GPU_GOOD(cuStreamWaitEvent, to, event, 0);
@@ -128,14 +130,14 @@ void launch(void* kernel, unsigned blocks, unsigned threads, Stream stream,
   GPU_GOOD(cuLaunchKernel, kernel, blocks, 1, 1, threads, 1, 1, 0, stream, parameters, nullptr);
 }
 
-// From memory of the processor's that is not pinned: the driver returns when it has taken the data,
-// and streams that do not wait for the default one could be ahead of them.
+// Copies from host memory that is not pinned. It waits for the copy, since streams that do not wait
+// for the default one could otherwise read the data too early.
 inline void copy_to_device(Address to, const void* from, std::size_t bytes) {
   GPU_GOOD(cuMemcpy, to, reinterpret_cast<Address>(from), bytes);
   synchronise(nullptr);
 }
 
-// Memory of the device, in elements of one type.
+// An array in device memory.
 template <class T>
 class Array {
  public:
@@ -164,7 +166,7 @@ class Array {
   Address address_ = 0;
 };
 
-// The processor's memory, which the device sees.
+// An array in host memory that is mapped on the device.
 template <class T>
 struct Mapped {
   T* host = nullptr;
@@ -180,7 +182,7 @@ struct Mapped {
   }
 };
 
-// The slowest rank's.
+// Returns the greatest of all ranks' values.
 inline double slowest(double mine) {
   double all = 0;
   MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
@@ -192,7 +194,8 @@ inline long total(long mine) {
   return all;
 }
 
-// Seconds of one of `times` turns of `body` in the stream, of the slowest rank.
+// Runs body(), which enqueues work in the stream, `times` times. Returns the slowest rank's time
+// for one of them in seconds.
 template <class Body>
 double seconds_for_each(int times, Stream stream, const Body& body) {
   synchronise(stream);

@@ -1,5 +1,5 @@
-// gpu_driver.h: CUDA's driver, found when a program runs. Nothing is linked to CUDA. Each call that
-// programs make by themselves is a variable of its name.
+// The CUDA driver, which is loaded at run time; nothing is linked to CUDA. Each driver function
+// that the programs call is a variable of its name.
 #pragma once
 #include <dlfcn.h>
 
@@ -57,7 +57,7 @@ using Address = std::uintptr_t;
 #define GPU_DECLARE(name, parameters) inline int(*name) parameters = nullptr;
 GPU_DRIVER_CALLS(GPU_DECLARE)
 
-// Of a library that may be nullptr.
+// Returns the address of a function in the library; nullptr if the library is nullptr or lacks it.
 inline void* symbol_of(void* library, const char* name) {
   return library ? dlsym(library, name) : nullptr;
 }
@@ -67,7 +67,7 @@ bool find(void* library, const char* name, Function*& function) {
   return function != nullptr;
 }
 
-// Finds all calls; the name of the first one that the library lacks, or nothing.
+// Looks up all functions. Returns the name of the first one that the library lacks, or "".
 inline std::string lacking_in(void* library) {
 #define GPU_FIND(name, parameters) \
   if (!find(library, #name, name)) return #name;

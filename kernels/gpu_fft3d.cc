@@ -1,11 +1,11 @@
 // gpu_fft3d: a three-dimensional Fourier transform on GPUs, of an N x N x N grid in slabs, forward
-// and backward. Each slab is cut into blocks: while one is transformed by cuFFT, the one before it
-// travels by an alltoall in the stream (weft_start_enqueue). Why: the finding of project jh250041
-// that transposes take far longer than transforms, which limits what overlap can win. The table has
-// the ratio of communication to computation, made smaller by repeated transforms (--work), and what
-// overlap wins; below it stands the ratio up to which it pays.
-//   gpu_fft3d [--order N] [--blocks B] [--work W,W,...] [--repetitions R] [--driver FILE] [--fft
-//   FILE]
+// and backward. Each slab is divided into blocks: while cuFFT transforms one, the previous one is
+// exchanged by an alltoall in the stream (weft_start_enqueue). Project jh250041 found that
+// transposes take far longer than transforms, which limits what overlap can gain. The table has the
+// ratio of communication to computation, which repeated transforms (--work) make smaller, and what
+// overlap gains; below it stands the ratio up to which overlap pays.
+// Usage: gpu_fft3d [--order N] [--blocks B] [--work W,W,...] [--repetitions R] [--driver FILE]
+// [--fft FILE]
 #include "gpu_fft3d.h"
 
 #include <algorithm>
@@ -30,8 +30,9 @@ using Complex = std::complex<double>;
 using Points = gpu::Array<FftComplex>;
 
 constexpr double kTolerance = 1e-10;
-constexpr int kForward = -1, kBackward = 1, kDouble = 0x69;  // CUFFT_Z2Z
-constexpr int kMostChecked = 16;  // the definition is computed for orders up to this
+constexpr int kForward = -1, kBackward = 1, kDouble = 0x69;  // kDouble has the value of CUFFT_Z2Z
+// Greatest order for which the result is compared with the definition.
+constexpr int kMostChecked = 16;
 constexpr unsigned kThreads = 256, kMostBlocks = 4096;
 
 struct Settings {
@@ -55,7 +56,7 @@ std::string load_fft(const std::string& path) {
   return plan_many && set_stream && execute ? "" : "there is no cuFFT here: name its file by --fft";
 }
 
-// Transforms of so many neighbouring arrays of n^dimensions points.
+// A cuFFT plan for many neighbouring arrays of n^dimensions points.
 class Plan {
  public:
   Plan(int dimensions, int n, int batch, Stream stream) {
@@ -78,7 +79,7 @@ double initial(int x, int y, int z) {
   return (x * 31 + y * 17 + z * 7) % 23 - 11.0;
 }
 
-// A rank has `own` planes: [x][y][z] in space, [y][z][x] in the spectrum.
+// Each rank has `own_` planes: [x][y][z] in space, [y][z][x] in the spectrum.
 class Transform {
  public:
   Transform(const gpu::Device& device, const Settings& settings)
@@ -121,14 +122,16 @@ class Transform {
       }
     }
     space_.set(values), initial_.set(values);
-    // What an exchange before has left must not pass for what the next one brings.
+    // Old values are overwritten, so that they are not mistaken for those of the next exchange.
     for (Points* points : {&spectrum_, &received_})
       points->set(std::vector<FftComplex>(points->count(), {NAN, NAN}));
   }
 
   enum What { kAll = 3, kComputes = 1, kTravels = 2 };
 
-  // overlapped: a block travels while the next one is transformed. work: how often each is.
+  // Computes the forward transform. overlapped: whether a block is exchanged while the next one is
+  // transformed. work: how often each transform is made. what: whether to compute, to communicate
+  // or both.
   void forward(bool overlapped, int work, What what = kAll) {
     for (int block = 0; block < blocks_; ++block) {
       if (what & kComputes) {
@@ -141,7 +144,7 @@ class Transform {
     for (int block = 0; block < blocks_; ++block) {
       if ((what & kTravels) && overlapped) arrive(block);
       if (!(what & kComputes)) continue;
-      // By sender: x in its block, y of mine, z.
+      // The received data are ordered by sender, and then by x in its block, this rank's y, and z.
       launch(place_, FftPlace{part(received_, block), spectrum_.data() + block * rows_, gpu::ranks,
                               rows_, own_, n_, own_, 1, static_cast<long>(n_) * n_, n_});
     }
@@ -155,14 +158,14 @@ class Transform {
     for (int block = 0; block < blocks_; ++block) {
       FftComplex* const lines = part(spectrum_, block);
       lines_.carry_out(lines, kBackward);
-      // [y][z][x]: to each rank the x of its planes.
+      // From [y][z][x], each rank gets the x of its planes.
       launch(pack_, FftPack{lines, part(packed_, block), static_cast<long>(rows_) * n_, gpu::ranks,
                             own_, 1});
       travel(block, overlapped);
     }
     for (int block = 0; block < blocks_; ++block) {
       if (overlapped) arrive(block);
-      // By sender: y in its block, z, x of mine.
+      // The received data are ordered by sender, and then by y in its block, z, and this rank's x.
       launch(place_, FftPlace{part(received_, block), space_.data() + long{block} * rows_ * n_,
                               gpu::ranks, rows_, n_, own_, static_cast<long>(own_) * n_, n_, 1,
                               static_cast<long>(n_) * n_});
@@ -179,7 +182,8 @@ class Transform {
     });
   }
 
-  // The largest difference from the definition, of all ranks; the sums are separated by axis.
+  // Returns the largest difference between any rank's spectrum and the definition. The definition's
+  // sums are computed axis by axis.
   double error_of_spectrum() {
     const std::vector<FftComplex> found = spectrum();
     const auto n = static_cast<std::size_t>(n_);
@@ -235,7 +239,7 @@ class Transform {
                 computes_, parameters);
   }
 
-  // In a stream of its own; not overlapped, the other one waits.
+  // Exchanges a block in a stream of its own. If not overlapped, the other stream waits for it.
   void travel(int block, bool overlapped) {
     const auto which = static_cast<std::size_t>(block);
     gpu::join(computes_, travels_, packed_now_[which]);
@@ -275,7 +279,8 @@ class Transform {
   std::vector<void*> packed_now_, arrived_;
 };
 
-// Both ways, forward and back; false: wrong.
+// Checks the transform, overlapped and not, forward and backward. Returns false if a result is
+// wrong.
 bool is_right(Transform* transform, const Settings& settings) {
   bool right = true;
   for (const bool overlapped : {false, true}) {
@@ -319,7 +324,7 @@ int measure(const Settings& settings) {
   }
   const double travels =
       median_of(settings, [&] { return transform.time(false, 1, Transform::kTravels); });
-  std::map<double, double> won_at;  // by ratio
+  std::map<double, double> won_at;  // gain by overlap at each ratio
   for (const std::string& word : settings.work) {
     const int work = std::stoi(word);
     const auto timed = [&](bool overlapped, Transform::What what) {

@@ -1,4 +1,5 @@
-// The kernels of gpu_fft3d: what the device and the stand-in of the tests share.
+// The kernels of gpu_fft3d. The device runs these functions, and so does an implementation on the
+// host for tests.
 #pragma once
 
 #include "weft_gpu_device.h"
@@ -7,8 +8,8 @@ struct FftComplex {
   double re, im;
 };
 
-// Blocks of a transposition. Before: `outer` rows of `ranks` x `middle` x `inner` points. After:
-// what goes to one rank lies together, by rank, row, middle, inner. Each rank has `middle` of them.
+// FftPack: reorders data for an alltoall. `from` has `outer` rows of `ranks` x `middle` x `inner`
+// points; in `to`, the data for each rank lie together, ordered by rank, row, middle and inner.
 struct FftPack {
   const FftComplex* from;
   FftComplex* to;
@@ -25,8 +26,9 @@ WEFT_DEVICE void fft_pack(const FftPack& p, long thread, long threads) {
   }
 }
 
-// What has come, by rank of the sender and then `outer`, `middle`, `inner`, put in its place: at
-// rank x rank_stride + outer x outer_stride + middle x middle_stride + inner x inner_stride.
+// FftPlace: puts received data into their places. `from` is ordered by sending rank, `outer`,
+// `middle` and `inner`; each point goes to rank x rank_stride + outer x outer_stride + middle x
+// middle_stride + inner x inner_stride.
 struct FftPlace {
   const FftComplex* from;
   FftComplex* to;

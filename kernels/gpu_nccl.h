@@ -1,4 +1,4 @@
-// gpu_nccl.h: NCCL, found when the program runs, where no two ranks have the same device.
+// NCCL, which is loaded at run time. It is used only if no two ranks have the same device.
 #pragma once
 #include "gpu_device.h"
 
@@ -30,8 +30,8 @@ class Nccl {
          "ncclAllReduce");
   }
 
-  // With the ranks above and below, where there are such: the first `count` numbers of both buffers
-  // are for the one above, the next for the one below.
+  // Exchanges `count` numbers with the rank above and with the one below, if these exist. The first
+  // `count` numbers of each buffer are for the rank above, the next ones for the rank below.
   void exchange(const double* edge, double* halo, std::size_t count, Stream stream) const {
     good(reinterpret_cast<int (*)()>(begin_group_)(), "ncclGroupStart");
     for (const int side : {-1, 1}) {

@@ -1,11 +1,11 @@
-// gpu_notify: how long a stream's notice takes, and how much of a large allreduce runs beside
-// computation. Notice: from the last thing that a kernel does to the return of the MPI_Start that
-// posts the collective's first message; this program has an MPI_Start of its own, which takes the
-// time. Once more where the agent has not been told to expect anything: a graph is launched after a
-// gap in which nothing happens. Overlap: of an allreduce through pinned memory and a computation
-// that takes as long.
-//   gpu_notify [--turns N] [--gap-ms T (0: none)] [--bytes B] [--repetitions R] [--blocks N]
-//   [--driver FILE]
+// gpu_notify: measures how long a stream takes to start a collective, and how much of a large
+// allreduce overlaps with computation. The start is measured from the last instruction of a kernel
+// to the return of the MPI_Start that posts the collective's first message; this program defines an
+// MPI_Start that records the time. It is measured once more after a gap in which nothing happens,
+// when a graph is launched, so that Weft's agent does not expect anything. The overlap is measured
+// for an allreduce through pinned memory and a computation that takes as long.
+// Usage: gpu_notify [--turns N] [--gap-ms T (0: none)] [--bytes B] [--repetitions R] [--blocks N]
+// [--driver FILE]
 #include "gpu_notify.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ double microseconds(Clock::rep from, Clock::rep to) {
   return std::chrono::duration<double, std::micro>(Clock::duration(to - from)).count();
 }
 
-// The stream has everything before the gate opens, so that no launch is measured.
+// Measures starts. All work is in the stream before the kernel ends, so that no launch is measured.
 class Notices {
  public:
   Notices(const gpu::Device& device, int turns)
@@ -57,7 +57,7 @@ class Notices {
   Notices(const Notices&) = delete;
   Notices& operator=(const Notices&) = delete;
 
-  // Just after the calls that start and wait.
+  // Returns the times of starts that directly follow the calls which enqueue them.
   std::vector<double> at_once() {
     return all([this](std::uint64_t number) {
       enqueue(barrier_, number);
@@ -65,7 +65,8 @@ class Notices {
     });
   }
 
-  // After a time without anything, and no call but the launch of a graph.
+  // Returns the times of starts after a gap in which nothing happens, by the launch of a graph
+  // only.
   std::vector<double> after(std::chrono::milliseconds gap) {
     void *graph = nullptr, *exec = nullptr;
     GPU_GOOD(cuStreamBeginCapture_v2, stream_, gpu::kThreadLocalCapture);
@@ -84,7 +85,7 @@ class Notices {
   }
 
  private:
-  // Sorted, without the first.
+  // Returns the times of all turns in ascending order, without the first turn.
   template <class Turn>
   std::vector<double> all(const Turn& turn) {
     std::vector<double> times;
@@ -145,7 +146,8 @@ class Overlap {
       gpu::synchronise(travels_);
     });
   }
-  // Until the computation takes as long as the allreduce.
+  // Changes the number of rounds until the computation takes `wanted_s`, which is the allreduce's
+  // time.
   void calibrate(double wanted_s) {
     time(true, true);
     for (int i = 0; i < 3; ++i) {
@@ -223,7 +225,8 @@ int measure(const Settings& settings) {
 
 }  // namespace
 
-// In front of the library's: the agent calls this one.
+// Records the time of each MPI_Start. It replaces the MPI library's function, and the agent calls
+// it.
 extern "C" int MPI_Start(MPI_Request* request) {
   static auto* const next = reinterpret_cast<int (*)(MPI_Request*)>(dlsym(RTLD_NEXT, "MPI_Start"));
   const int code = next(request);

@@ -1,13 +1,13 @@
-// gpu_stencil: the mean of four points on an N x N grid whose rows lie on the ranks' GPUs in
-// blocks, the halo exchanged in six ways: `default` synchronises processor and device before each
-// MPI call, `notify` starts and waits for the exchange in the stream, `coop` does so from within
-// one cooperative kernel for all steps, `graphs` launches steps as a captured CUDA graph, whose
-// interior waits for no exchange, and `acx` follows the pattern of MPI-ACX without Weft: the driver
-// writes and waits for values in the stream, and a thread of the program's makes the MPI calls.
-// `nccl` exchanges by NCCL in such a graph, where each rank has a GPU. Why: the finding of project
-// jh250041 that graphs with notification are best.
-//   gpu_stencil [--order N] [--steps S] [--methods M,...] [--repetitions R] [--check] [--driver
-//   FILE] [--nccl FILE]
+// gpu_stencil: computes the mean of four neighbours on an N x N grid, whose rows are divided among
+// the ranks' GPUs. The halo is exchanged in six ways. `default` synchronises device and host before
+// each MPI call. `notify` starts the exchange and waits for it in the stream. `coop` does so within
+// one cooperative kernel for all steps. `graphs` launches steps as a captured CUDA graph, in which
+// the interior waits for no exchange. `acx` follows the pattern of MPI-ACX without Weft: the driver
+// writes and waits for values in the stream, and a thread of the program makes the MPI calls.
+// `nccl` exchanges by NCCL in such a graph, if each rank has a GPU. Project jh250041 found that
+// graphs with notification are best.
+// Usage: gpu_stencil [--order N] [--steps S] [--methods M,...] [--repetitions R] [--check]
+// [--driver FILE] [--nccl FILE]
 #include "gpu_stencil.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ struct Settings {
   bool check = false;
 };
 
-// Returns false where the command line is not understood.
+// Parses the command line. Returns false if it is wrong.
 bool read(int argc, char** argv, Settings* settings) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
@@ -82,7 +82,7 @@ class Grid {
     MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &apart, 0, &line_);
     int blocks = 1;
     GPU_GOOD(cuOccupancyMaxActiveBlocksPerMultiprocessor, &blocks, all_, kThreads, 0);
-    // All blocks of all ranks that share the device run at one time.
+    // All thread blocks of all ranks that share the device must run at the same time.
     const int places = place_.attribute(kProcessors) * blocks / place_.sharing();
     resident_blocks_ = static_cast<unsigned>(std::max(1, places));
     for (Address* one : {&a_, &b_}) good(cuMemAlloc_v2(one, bytes(rows_)), "cuMemAlloc");
@@ -92,7 +92,8 @@ class Grid {
       good(cuMemHostAlloc(&memory, bytes(2), kMapped), "cuMemHostAlloc");
       *one = static_cast<double*>(memory);
     }
-    // In memory of the device, and in the processor's, which the cooperative kernel uses.
+    // There are two exchanges: with buffers in device memory, and with buffers in host memory for
+    // the cooperative kernel.
     weft_good(weft_neighbor_alltoall_init(pointer(edge_), columns_, MPI_DOUBLE, pointer(halo_),
                                           columns_, MPI_DOUBLE, line_, &exchange_));
     weft_good(weft_neighbor_alltoall_init(near_edge_, columns_, MPI_DOUBLE, near_halo_, columns_,
@@ -116,7 +117,7 @@ class Grid {
     synchronise(stream_);
   }
 
-  // Empty, or why this method cannot run here; the same on all ranks.
+  // Returns what this method needs and lacks here; "" if it can run. All ranks get the same answer.
   std::string lacking(const std::string& method) const {
     if (method == "nccl" && !nccl_.is_there()) return "NCCL and a GPU for each of several ranks";
     const bool has_values = place_.attribute(kStreamValues) != 0;
@@ -124,7 +125,7 @@ class Grid {
     return "";
   }
 
-  // Time of all steps, in seconds.
+  // Carries out all steps, and returns their time in seconds.
   double run(const std::string& method) {
     void* exec = nullptr;
     if (method == "graphs") exec = two_steps([this] { exchange_by_weft(); });
@@ -149,7 +150,7 @@ class Grid {
     return took;
   }
 
-  // How many values are not those of the whole grid computed here.
+  // Returns how many values differ from those of the whole grid, which is computed here.
   long wrong() const {
     std::vector<double> grid, next, nothing(2 * static_cast<std::size_t>(columns_)), edge = nothing;
     for (int row = 0; row < columns_; ++row) add_row(row, &grid);
@@ -161,7 +162,7 @@ class Grid {
     }
     std::vector<double> mine(static_cast<std::size_t>(rows_) * static_cast<std::size_t>(columns_));
     good(cuMemcpy(address_of(mine.data()), a_, bytes(rows_)),
-         "cuMemcpy");  // an even number of steps
+         "cuMemcpy");  // the number of steps is even, so the result is in this array
     long count = 0;
     const double* const right = grid.data() + static_cast<long>(first_) * columns_;
     for (std::size_t i = 0; i < mine.size(); ++i) count += mine[i] != right[i];
@@ -215,7 +216,8 @@ class Grid {
     weft_good(weft_wait_enqueue(exchange_, stream_));
   }
 
-  // The thread sees the number that the stream has written, makes the calls, and writes it back.
+  // Runs in the program's thread (method acx): waits for the number that the stream writes, makes
+  // the MPI calls, and writes the number back.
   void carry_out(std::uint64_t first, MPI_Request* messages) {
     for (std::uint64_t number = first; number < first + settings_.steps; ++number) {
       while (weft_device_load(ready_.host) < number) std::this_thread::yield();
@@ -249,8 +251,8 @@ class Grid {
     for (MPI_Request& one : messages) MPI_Request_free(&one);
   }
 
-  // The interior needs the edges of the step before, but no halo: it has a branch of its own, so
-  // that the exchange is on nobody's way but that of the next edges.
+  // Captures two steps as a graph. The interior of a step needs the edges of the step before, but
+  // no halo. So it has a branch of its own, and only the next edges wait for the exchange.
   template <class Exchange>
   void* two_steps(const Exchange& exchange) {
     void *graph = nullptr, *exec = nullptr;
@@ -293,7 +295,8 @@ class Grid {
   }
 
   static constexpr int kMessages = 4;
-  static constexpr long kBeside = 2;  // places for blocks of what tells of starts and waits
+  // Thread blocks that are kept free for kernels that announce starts and wait for ends.
+  static constexpr long kBeside = 2;
 
   const Settings& settings_;
   const int columns_;
@@ -311,7 +314,8 @@ class Grid {
   Address a_ = 0, b_ = 0, halo_ = 0, edge_ = 0;
   double *near_halo_ = nullptr, *near_edge_ = nullptr;
   weft_gpu_request exchange_ = nullptr, near_exchange_ = nullptr;
-  const Mapped<std::uint64_t> ready_{1}, done_{1};  // of `acx`
+  // Numbers of started and completed exchanges (method acx).
+  const Mapped<std::uint64_t> ready_{1}, done_{1};
   std::uint64_t started_ = 0;
 };
 
@@ -321,13 +325,13 @@ Words words_of(const std::string& list) {
   return trials::split(list, ',');
 }
 
-// Of the slowest rank, in microseconds for a step.
+// Returns the slowest rank's time for a step in microseconds.
 double time_of(Grid* grid, const std::string& method, const Settings& settings) {
   grid->fill();
   return slowest(grid->run(method)) / settings.steps * 1e6;
 }
 
-// With `default` under the name that pages have for what does not overlap.
+// Writes the times to the JSON file. `default` is named "blocking" there, as in other programs.
 bool write(const Settings& settings, const std::vector<std::string>& methods,
            const std::vector<std::vector<double>>& times) {
   std::vector<trials::Variant> all;
@@ -339,7 +343,7 @@ bool write(const Settings& settings, const std::vector<std::string>& methods,
   return trials::write_json(settings.json, "gpu_stencil", order + " x " + order, all);
 }
 
-// Of the others it is said what they need.
+// Returns the methods that can run here, and prints what the others need.
 Words those_that_run(const Grid& grid, const Settings& settings) {
   Words found;
   for (const std::string& method : words_of(settings.methods)) {
@@ -367,7 +371,7 @@ int measure(const Settings& settings) {
       const double time = time_of(&grid, methods[i], settings);
       if (repetition > 0) {
         times[i].push_back(time);
-      } else if (settings.check) {  // the first is there to warm up
+      } else if (settings.check) {  // the first repetition is a warm-up
         const long all = total(grid.wrong());
         if (rank == 0 && all > 0) std::printf("%s: %ld wrong values\n", methods[i].c_str(), all);
         wrong += all;

@@ -1,15 +1,16 @@
-// The stencil's arithmetic, and the steps of its cooperative kernel: what the device and the
-// stand-in of the tests share.
+// The stencil's arithmetic, and the steps of its cooperative kernel. The device runs these
+// functions, and so does an implementation on the host for tests.
 #pragma once
 
 #include "weft_gpu_device.h"
 
-// Rows of one rank, with the neighbours' rows beside them. out = mean of the four points around.
+// Stencil: the rows of one rank and the neighbouring rows. out = mean of the four neighbours of
+// each point of in.
 struct Stencil {
   const double* in;
   double* out;
-  const double* halo;  // the row above the first, then the row below the last
-  double* edge;        // the new first row, then the new last one: what the neighbours need
+  const double* halo;  // the row above the first one, then the row below the last one
+  double* edge;        // the new first and last rows, which the neighbouring ranks need
   int columns, rows;
 };
 
@@ -17,7 +18,8 @@ WEFT_DEVICE double stencil_initial(int row, int column) {
   return row < 0 ? 0 : (row * 31 + column * 17) % 101;
 }
 
-// Of rows from `first` on, this thread's share of the points.
+// Sets this thread's share of the points to their initial values. first: number of the first row in
+// the whole grid.
 WEFT_DEVICE void stencil_fill_share(double* to, int first, int rows, int columns, long thread,
                                     long threads) {
   const long points = static_cast<long>(rows) * columns;
@@ -27,7 +29,7 @@ WEFT_DEVICE void stencil_fill_share(double* to, int first, int rows, int columns
   }
 }
 
-// The first and the last column stay as they are.
+// Computes one point. The first and the last column keep their values.
 WEFT_DEVICE void stencil_point(const Stencil& s, int row, int column) {
   const auto at = [&s](int r, int c) { return static_cast<long>(r) * s.columns + c; };
   double value = s.in[at(row, column)];
@@ -41,13 +43,13 @@ WEFT_DEVICE void stencil_point(const Stencil& s, int row, int column) {
   if (row == s.rows - 1) s.edge[at(1, column)] = value;
 }
 
-// This thread's share of all points of a row range; last: behind it.
+// Computes this thread's share of the points in rows first, …, last - 1.
 WEFT_DEVICE void stencil_share(const Stencil& s, int first, int last, long thread, long threads) {
   const int rows_ahead = static_cast<int>(threads / s.columns);
   const int columns_ahead = static_cast<int>(threads % s.columns);
   int row = first + static_cast<int>(thread / s.columns);
   int column = static_cast<int>(thread % s.columns);
-  while (row < last) {  // without a division for each point
+  while (row < last) {  // counts up without a division for each point
     stencil_point(s, row, column);
     row += rows_ahead, column += columns_ahead;
     if (column >= s.columns) ++row, column -= s.columns;
@@ -59,7 +61,7 @@ WEFT_DEVICE void stencil_edges(const Stencil& s, long thread, long threads) {
   stencil_share(s, s.rows - 1, s.rows, thread, threads);
 }
 
-// All steps in one kernel: `sync` lets all threads of the grid meet.
+// Carries out all steps in one kernel. sync() is a barrier of all threads of the grid.
 template <class Sync>
 WEFT_DEVICE void stencil_all(Stencil s, int steps, weft_gpu_flags flags, long thread, long threads,
                              const Sync& sync) {

@@ -1,9 +1,9 @@
-// iallreduce_kernel: three arrays; the minimum and maximum of one are reduced behind the update of
-// another. Why: the kernel with which Intel showed when MPI_Iallreduce pays (54 % less time on 12
-// ranks, 10,000 doubles). Every engine gets a communicator of its own with the hint weft_engine;
-// blocking and overlapped steps are interleaved in random order, and each must find what one rank
-// computes alone from the arrays of all.
-// Source: "Improving Performance with MPI-3 Non-Blocking Collectives", Intel.
+// iallreduce_kernel: a kernel with three arrays, in which the minimum and the maximum of one are
+// reduced while another is updated. Intel showed with it when MPI_Iallreduce pays (54 % less time
+// on 12 ranks, 10,000 doubles). Each engine has a communicator with the hint weft_engine. Blocking
+// and overlapped steps are interleaved in random order, and each must give the result that one rank
+// computes from the arrays of all ranks. Source: "Improving Performance with MPI-3 Non-Blocking
+// Collectives", Intel.
 #include <mpi.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct Arrays {
   Array first, second, third;
 };
 
-// One rank's arrays as each step finds them. Every rank knows those of all.
+// Returns the initial arrays of a rank. Every rank can compute those of all ranks.
 Arrays arrays_of(int rank, int elements) {
   std::mt19937_64 random(1 + static_cast<unsigned>(rank));
   std::uniform_real_distribution<double> value(0.5, 1.5);
@@ -45,7 +45,7 @@ Arrays arrays_of(int rank, int elements) {
   return made;
 }
 
-// What the reductions find, element by element.
+// Results of the reductions, element by element.
 struct Results {
   Array first_sum, second_low, second_high, third_sum;
 
@@ -65,7 +65,7 @@ struct Results {
   }
 };
 
-// The same without MPI: from the arrays of all ranks, one rank after the other.
+// Computes the results without MPI, from the arrays of all ranks, one rank after the other.
 Results expected_results(int elements, int ranks) {
   Results all;
   all.fill(elements, 0);
@@ -92,14 +92,14 @@ class Kernel {
   Kernel(int elements, int rank, int size)
       : elements_(elements), size_(size), start_(arrays_of(rank, elements)) {}
 
-  // The state of every step, not timed. What the step before has left in the results must not pass
-  // for this one's.
+  // Sets the initial state of a step, outside the measured time. Results are overwritten, so that
+  // those of the step before are not mistaken for new ones.
   void reset() {
     now_ = start_;
     found_.fill(elements_, NAN);
   }
 
-  // One pass of the kernel; the sum at its end.
+  // Carries out one pass of the kernel. Returns the sum at its end.
   double step(MPI_Comm comm, bool overlapped) {
     auto& [first, second, third] = now_;
     Array &low = found_.second_low, &high = found_.second_high;

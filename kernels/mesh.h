@@ -1,8 +1,7 @@
-// mesh.h: an unstructured problem of pipecg: -div(k grad u) + u in a hollow ball, by linear finite
-// elements on tetrahedra. The points are those of a grid, moved about at random; rows have 4 to 19
-// entries. Why: the graph of such a matrix is what a partitioner is for.
-// Source of the elements: any book on the method; the matrix of an element is its volume times the
-// products of its shape functions' gradients.
+// An unstructured problem for pipecg: -div(k grad u) + u in a hollow ball, by linear finite
+// elements on tetrahedra. The points are those of a grid, moved at random; rows have 4 to 19
+// entries. Partitioners are meant for the graph of such a matrix. The matrix of an element is its
+// volume times the products of the gradients of its shape functions.
 #pragma once
 #include <array>
 #include <cmath>
@@ -28,7 +27,8 @@ class Tetrahedra {
     }
   }
 
-  // The points that belong to an element are the rows, in the order of the grid.
+  // Returns the entries of the matrix. Its rows are the points that belong to an element, in the
+  // order of the grid.
   std::vector<Entry> entries(int* order) const {
     std::vector<int> number(rows_.size());
     *order = 0;
@@ -54,7 +54,7 @@ class Tetrahedra {
 
   int point(const Place& at) const { return (at[2] * n_[1] + at[1]) * n_[0] + at[0]; }
 
-  // Of a cell's middle, in the box from -1 to 1.
+  // Returns whether the centre of a cell, in coordinates from -1 to 1, lies in the hollow ball.
   bool inside(const Place& cell) const {
     double square = 0;
     for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -64,7 +64,8 @@ class Tetrahedra {
     return square <= 1 && square >= 0.4 * 0.4;
   }
 
-  // In units of the grid's spacing; each point is moved by at most 0.15 of it along each axis.
+  // Returns the position of a point in units of the grid's spacing. It is moved by at most 0.15
+  // along each axis.
   Vector position(const Place& at) const {
     Vector found{};
     for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -74,8 +75,9 @@ class Tetrahedra {
     return found;
   }
 
-  // Five tetrahedra. Neighbouring cells are cut in mirror images, so that the diagonals of their
-  // common faces meet. Corner c of a cell lies at bit 0 of c along x, bit 1 along y, bit 2 along z.
+  // Divides a cell into five tetrahedra, and adds them. Neighbouring cells are divided in mirror
+  // images, so that the diagonals of their common faces coincide. Corner c of a cell has the
+  // offsets bit 0 of c along x, bit 1 along y and bit 2 along z.
   void cell(const Place& at) {
     static constexpr int kCuts[2][5][4] = {
         {{0, 3, 5, 6}, {1, 0, 3, 5}, {2, 0, 3, 6}, {4, 0, 5, 6}, {7, 3, 5, 6}},
@@ -118,7 +120,8 @@ class Tetrahedra {
     const double vertical = problem_.coefficients == "anisotropic" ? 1 / problem_.contrast : 1.0;
     const double radius = 0.5 * std::max({n_[0], n_[1], n_[2]});
     for (int i = 0; i < 4; ++i) {
-      add(places[i], places[i], volume / 4 / (radius * radius));  // u itself, lumped
+      // The term u itself, with a lumped mass matrix.
+      add(places[i], places[i], volume / 4 / (radius * radius));
       for (int j = i; j < 4; ++j) {
         const double value =
             volume * conductivity *
@@ -144,7 +147,7 @@ class Tetrahedra {
 
   const Problem& problem_;
   const int (&n_)[3];
-  std::vector<std::vector<Term>> rows_;  // by points of the grid
+  std::vector<std::vector<Term>> rows_;  // terms of each row, indexed by point of the grid
 };
 
 }  // namespace sparse

@@ -1,7 +1,6 @@
-// partition.h: which rank of pipecg gets which rows: contiguous blocks, or parts by METIS, which
-// cuts few edges of the matrix's graph. Why apart: what a partition costs (its halo) is counted
-// here for both, and the matrix is then assembled the same way. Source: Karypis, Kumar, SIAM J.
-// Sci. Comput. 20 (1998); METIS 5.1's manual.
+// Decides which rows of pipecg's matrix each rank gets: contiguous blocks, or parts by METIS, which
+// cuts few edges of the matrix's graph. The cost of a partition (its halo) is counted here for
+// both. Source: Karypis, Kumar, SIAM J. Sci. Comput. 20 (1998); METIS 5.1's manual.
 #pragma once
 #include <mpi.h>
 #ifdef WITH_METIS
@@ -22,9 +21,9 @@
 
 namespace sparse {
 
-// METIS's library is looked for when the program runs, so that the program starts without it, too:
-// what the variable METIS_LIBRARY names, else among the system's.
-// WITH_METIS: the build had its header.
+// METIS, which is loaded at run time, so that the program also starts without it: the library that
+// the variable METIS_LIBRARY names, or else the system's. WITH_METIS: defined if METIS's header was
+// there when the program was built.
 #ifdef WITH_METIS
 struct Metis {
   Metis() {
@@ -62,14 +61,14 @@ inline bool has_metis() {
 }
 #endif
 
-// Collective: where a rank lacks it, none uses it.
+// Returns whether all ranks have METIS. All ranks must call it together.
 inline bool all_have_metis() {
   int there = has_metis();
   MPI_Allreduce(MPI_IN_PLACE, &there, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   return there != 0;
 }
 
-using Parts = std::vector<int>;  // a rank for each row
+using Parts = std::vector<int>;  // rank of each row
 
 inline Parts in_blocks(int order, int ranks) {
   const Blocks blocks{order, ranks};
@@ -78,7 +77,8 @@ inline Parts in_blocks(int order, int ranks) {
   return parts;
 }
 
-// Of sorted entries. Rank 0 divides, so that all ranks have the same parts. Empty: METIS failed.
+// Divides the rows by METIS. entries: must be sorted. Rank 0 divides, so that all ranks get the
+// same parts. Returns an empty list if METIS fails.
 inline Parts by_metis([[maybe_unused]] const std::vector<Entry>& entries, int order,
                       [[maybe_unused]] int ranks) {
   Parts parts(static_cast<std::size_t>(order));
@@ -110,15 +110,17 @@ inline Parts by_metis([[maybe_unused]] const std::vector<Entry>& entries, int or
 // ---- What a partition costs ---------------------------------------------------------------------
 
 struct Cost {
-  long edges = 0, cut = 0;  // pairs of rows with an entry; those between two ranks
-  long halo = 0, most = 0;  // rows that travel in each exchange; those that one rank gets
+  // Edges: pairs of rows with an entry; cut: those whose rows belong to two ranks.
+  long edges = 0, cut = 0;
+  // Halo: rows sent in each exchange; most: the most rows that one rank gets.
+  long halo = 0, most = 0;
   int fewest_rows = 0, most_rows = 0;
 };
 
 inline Cost cost_of(const std::vector<Entry>& entries, const Parts& parts, int ranks) {
   const auto owner = [&](int row) { return parts[static_cast<std::size_t>(row)]; };
   Cost cost;
-  std::vector<std::pair<int, int>> wanted;  // by which rank, and which row
+  std::vector<std::pair<int, int>> wanted;  // pairs of a rank and a row that it needs
   for (const Entry& one : entries) {
     const bool between = owner(one.row) != owner(one.column);
     if (one.row < one.column) ++cost.edges, cost.cut += between;
@@ -161,7 +163,8 @@ inline void renumber(std::vector<Entry>* entries, const std::vector<int>& number
   sort(entries);
 }
 
-// Place i of the order in which rows are sorted by what `before` says: number[row] == i.
+// Returns the number of each row if rows are sorted by before(). *sorted gets the rows in that
+// order.
 template <class Before>
 std::vector<int> numbers_by(int order, const Before& before, std::vector<int>* sorted) {
   sorted->resize(static_cast<std::size_t>(order));
@@ -174,7 +177,8 @@ std::vector<int> numbers_by(int order, const Before& before, std::vector<int>* s
   return number;
 }
 
-// All entries, on every rank; the sentence that says why there are none.
+// Makes all entries of the matrix on every rank. Returns "" or a sentence that says why that is
+// impossible.
 inline std::string whole_matrix(const Problem& problem, int* order, std::vector<Entry>* entries) {
   const int* n = problem.grid;
   if (!problem.file.empty()) {
@@ -209,8 +213,9 @@ inline std::string too_few(int order, int ranks) {
          std::to_string(ranks) + " ranks: choose fewer ranks";
 }
 
-// The sentence that says why there is no such matrix; empty: `made` is one. `alone` becomes the
-// same one whole, unpartitioned: of a mesh, of rows numbered at random and of METIS's parts.
+// Makes this rank's part of the matrix in *made. For a mesh, random numbering or METIS, *alone also
+// gets the whole matrix, unpartitioned. Returns "" or a sentence that says why there is no such
+// matrix.
 inline std::string matrix_of(const Problem& problem, Matrix* made, Matrix* alone) {
   const int ranks = trials::size_of(MPI_COMM_WORLD), rank = trials::rank_in(MPI_COMM_WORLD);
   const bool wanted = problem.partition == "metis";
@@ -226,7 +231,7 @@ inline std::string matrix_of(const Problem& problem, Matrix* made, Matrix* alone
     if (rows > 1 << 28) return "--grid has more than 2^28 points: choose a smaller one";
     order = static_cast<int>(rows);
     if (order < ranks) return too_few(order, ranks);
-    // Seven entries of a row, as they are made and as they are kept, and the vectors.
+    // Bytes per row: seven entries as they are made, and as they are kept, and the vectors.
     const double bytes = 7 * (sizeof(Entry) + 16) + 15 * sizeof(double);
     const std::string lacks =
         trials::more_than_memory(rows / ranks * bytes, "choose a smaller --grid");

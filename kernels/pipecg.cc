@@ -1,8 +1,8 @@
-// pipecg: conjugate gradients whose inner products travel behind the product with the matrix, in
+// pipecg: conjugate gradients whose inner products overlap with the matrix-vector product, in
 // double, mixed and single precision, stabilised by residual replacement, iterative refinement or
-// both. Why: the finding that hiding all communication wins 27 % and only the halo's 6 % less
-// (jh250041). The methods are in conjugate_gradients.h, which has their sources; which rows lie on
-// which rank is in partition.h.
+// both. Project jh250041 found that hiding all communication gains 27 %, and hiding only the halo
+// exchange 6 % less. conjugate_gradients.h has the methods and their sources; partition.h decides
+// which rank has which rows.
 #include <mpi.h>
 
 #include <algorithm>
@@ -31,7 +31,8 @@ using sparse::Overlap;
 
 // ---- One solution, refined or not ---------------------------------------------------------------
 
-// Iterative refinement: corrections in the solver's precision, residuals in double.
+// Iterative refinement: computes corrections in the solver's precision and residuals in double
+// precision. Returns "" or why it has not converged.
 template <class M, class T, class S>
 std::string refine(Solver<M, T, S>* solver, const Settings& settings, const std::vector<double>& b,
                    std::vector<double>* x, Outcome* outcome) {
@@ -97,7 +98,7 @@ Outcome solve(const Matrix& matrix, const Settings& settings, Communication* com
 
 // ---- The program --------------------------------------------------------------------------------
 
-// A right-hand side whose solution is known: 1 + sin(row), rows as numbered before partitioning.
+// Returns the known solution 1 + sin(row), with rows as numbered before partitioning.
 std::vector<double> known_solution(const Matrix& matrix) {
   std::vector<double> x(static_cast<std::size_t>(matrix.rows));
   for (int i = 0; i < matrix.rows; ++i)
@@ -118,7 +119,7 @@ std::vector<double> right_hand_side(const Matrix& matrix, MPI_Comm comm) {
   return b;
 }
 
-// What belongs to this rank's rows, of a vector of the unpartitioned system.
+// Returns this rank's part of a vector of the unpartitioned system.
 std::vector<double> own_part(const Matrix& matrix, const std::vector<double>& whole) {
   std::vector<double> part(static_cast<std::size_t>(matrix.rows));
   for (int i = 0; i < matrix.rows; ++i) {
@@ -149,7 +150,8 @@ void tell(const Settings& settings, const Outcome& outcome, double error) {
 const trials::Words precisions = {"double", "mixed", "mixed-vectors", "single"};
 const trials::Words stabilisations = {"none", "replacement", "refinement", "both"};
 
-// The study's rows as --rows names them: a precision, and what stabilises it.
+// Returns the rows of the study's table, as --rows names them: a precision and a kind of
+// stabilisation.
 trials::Words rows_of_study() {
   trials::Words names;
   for (const std::string& precision : precisions) {
@@ -158,8 +160,8 @@ trials::Words rows_of_study() {
   return names;
 }
 
-// These precisions and stabilisations of one method, beside double precision, blocking and
-// interleaved: a line of a table each.
+// Compares these precisions and stabilisations of one method with double precision, blocking and
+// interleaved, and prints a table line for each.
 int study(const Matrix& matrix, const Settings& settings, const trials::Words& names,
           int repetitions, const std::vector<double>& b) {
   struct Row {
@@ -204,7 +206,7 @@ int study(const Matrix& matrix, const Settings& settings, const trials::Words& n
   return 0;
 }
 
-// The product with the matrix beside STREAM's triad, on one rank.
+// Compares the bandwidth of the matrix-vector product with that of STREAM's triad, on one rank.
 int speed(const Matrix& matrix, int repetitions) {
   const Settings settings;
   trials::Variant plain = trials::variant("blocking");
@@ -213,7 +215,8 @@ int speed(const Matrix& matrix, int repetitions) {
     Solver<double, double, double> solver(matrix, settings, &communication);
     std::vector<double> in = known_solution(matrix), out(in.size());
     in.resize(in.size() + static_cast<std::size_t>(matrix.halo()));
-    // Values, columns, where rows begin, which ones they are, and both vectors, all once.
+    // Each of these is read or written once: values, columns, beginnings of rows, list of rows, and
+    // both vectors.
     const double rows = matrix.rows, entries = static_cast<double>(matrix.value.size());
     stream::compare("product with the matrix", entries * (8 + 4) + rows * (4 + 4 + 8 + 8),
                     repetitions, [&] { solver.product(&in, &out); });
@@ -228,8 +231,8 @@ Overlap overlap_of(const trials::Variant& variant) {
   return variant.name == "master thread" ? Overlap::master : Overlap::all;
 }
 
-// The partitioned system beside the same one unpartitioned, which each rank solves by itself. False
-// if the products with the two matrices differ.
+// Solves the partitioned system and the unpartitioned one, which each rank solves by itself.
+// Returns false if the products with the two matrices differ.
 bool same_alone(const Matrix& matrix, const Matrix& alone, const Settings& settings,
                 const std::vector<double>& b, const std::vector<double>& solution) {
   trials::Variant self;
@@ -320,7 +323,7 @@ int run(int argc, char** argv) {
     wrong = "this build has no threads: its compiler lacks OpenMP; leave out --threads";
   }
 #endif
-  Matrix matrix, alone;  // this rank's part; the whole, where every rank knows it
+  Matrix matrix, alone;  // this rank's part; and the whole matrix, if every rank has it
   if (wrong.empty()) wrong = sparse::matrix_of(settings.problem, &matrix, &alone);
   if (wrong.empty() && what == "speed" && trials::size_of(MPI_COMM_WORLD) > 1) {
     wrong = "--what speed is for one rank";

@@ -1,7 +1,7 @@
-// row_exchange.h: rows of a matrix that go to, and come from, an irregular set of ranks, the same
-// ones each time: the exchange of sparse tensor codes. Why apart: MPI has no call for it, and this
-// is where its forms are compared: an Alltoallv of packed rows, a neighbourhood collective,
-// messages, and weft_exchange_rows_init, which needs no packing and runs where Weft is loaded.
+// Exchanges rows of a matrix with an irregular set of ranks, the same ones each time, as sparse
+// tensor codes do. MPI has no call for that, so several forms are compared: an Alltoallv of packed
+// rows, a neighborhood collective, messages, and weft_exchange_rows_init, which needs no packing
+// and exists only if Weft is loaded.
 #pragma once
 #include <mpi.h>
 
@@ -14,12 +14,13 @@
 
 namespace rows {
 
-// For each rank of the communicator: which rows of `from` go there, and where in `to` its rows lie.
+// For each rank of the communicator, the rows of `from` that it gets, and the rows of `to` that it
+// sends.
 struct Lists {
   std::vector<std::vector<int>> sent, received;
 };
 
-// How a variant exchanges; `rows` needs Weft.
+// Says how a variant exchanges rows. Only `rows` needs Weft.
 enum class How { blocking, alltoallv, neighbours, messages, rows };
 
 inline bool there(How how) {
@@ -88,7 +89,8 @@ class Exchange {
   }
 
  private:
-  // Counts and places in rows, of all ranks and of those that there is something with.
+  // Counts and places in rows: for all ranks, and for those ranks only with which rows are
+  // exchanged.
   struct Layout {
     std::vector<int> counts, places, near_counts, near_places;
     int total = 0;

@@ -1,6 +1,6 @@
-// rows_memory.h: where matrices lie whose rows are read at random places. Why: a row of 128 bytes
-// then touches two lines of the cache and not three, and in pages of 2 MiB the processor finds most
-// rows without walking through the page tables.
+// Memory for matrices whose rows are read in random order. It is aligned, so that a row of 128
+// bytes touches two cache lines and not three. It uses pages of 2 MiB, so that the processor finds
+// most rows without walking the page table.
 #pragma once
 #include <sys/mman.h>
 
@@ -26,7 +26,7 @@ struct Aligned {
     const std::size_t bytes = (count * sizeof(T) + alignment - 1) / alignment * alignment;
     void* place = std::aligned_alloc(alignment, bytes);
     if (!place) throw std::bad_alloc();
-    if (large) madvise(place, bytes, MADV_HUGEPAGE);  // refused, the pages are small
+    if (large) madvise(place, bytes, MADV_HUGEPAGE);  // if the system refuses, pages are small
     return static_cast<T*>(place);
   }
   void deallocate(T* place, std::size_t) { std::free(place); }

@@ -1,7 +1,6 @@
-// sparse.h: the symmetric matrices of pipecg: 7-point problems on a grid, and files in Matrix
-// Market's format (mesh.h has another kind), and a rank's part of one. Columns of other ranks are
-// the halo.
-// Rows whose columns are all at home are interior: they can be multiplied while the halo travels.
+// The symmetric matrices of pipecg: 7-point problems on a grid, and files in Matrix Market's format
+// (mesh.h has another kind); and one rank's part of a matrix. Columns that other ranks own are the
+// halo. Rows without halo columns are interior: they can be multiplied while the halo is exchanged.
 // Source of the format: https://math.nist.gov/MatrixMarket/formats.html
 #pragma once
 #include <mpi.h>
@@ -25,7 +24,7 @@ struct Entry {
   double value;
 };
 
-// Contiguous blocks whose sizes differ by one at most.
+// Contiguous blocks of rows, whose sizes differ by at most one.
 struct Blocks {
   int total, ranks;
   int first(int rank) const {
@@ -37,7 +36,7 @@ struct Blocks {
     while (row < first(rank)) --rank;
     return rank;
   }
-  // Where each rank's rows begin, and where all end.
+  // Returns the first row of each rank, and behind them the number of rows.
   std::vector<int> starts() const {
     std::vector<int> found;
     for (int rank = 0; rank <= ranks; ++rank) found.push_back(first(rank));
@@ -50,8 +49,9 @@ struct Blocks {
 struct Problem {
   int grid[3] = {24, 24, 24};
   std::string coefficients = "poisson";
-  double contrast = 1e6;  // anisotropic and heterogeneous: largest coefficient over smallest
-  std::string file;       // a matrix to read instead
+  // Ratio of the largest to the smallest coefficient, for anisotropic and heterogeneous problems.
+  double contrast = 1e6;
+  std::string file;  // name of a file with a matrix to read instead
   std::string mesh = "grid", numbering = "natural", partition = "blocks";
 
   std::string in_words() const {
@@ -71,8 +71,8 @@ struct Problem {
   }
 };
 
-// A number in [0, 1) that depends on the cell alone, so that any number of ranks has the same
-// matrix.
+// Returns a number in [0, 1) that depends only on the cell, so that the matrix is the same on any
+// number of ranks.
 inline double random_of(std::uint64_t cell) {
   std::uint64_t z = (cell + 1) * 0x9e3779b97f4a7c15ull;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -80,7 +80,8 @@ inline double random_of(std::uint64_t cell) {
   return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
-// Finite volumes: each face conducts with the harmonic mean of its two cells; 0 outside.
+// Returns the entries of rows first, …, last - 1 by finite volumes: the coefficient of a face is
+// the harmonic mean of those of its two cells, and the solution is 0 outside the grid.
 inline std::vector<Entry> seven_point(const Problem& problem, int first, int last) {
   const int nx = problem.grid[0], ny = problem.grid[1], nz = problem.grid[2];
   const bool heterogeneous = problem.coefficients == "heterogeneous";
@@ -116,7 +117,7 @@ inline std::vector<Entry> seven_point(const Problem& problem, int first, int las
   return entries;
 }
 
-// What cannot be solved is said; empty: nothing. Read by one rank.
+// Reads a matrix on one rank. Returns "" or a sentence that says why it cannot be solved.
 inline std::string read_matrix_market(const std::string& path, int* order,
                                       std::vector<Entry>* entries) {
   std::ifstream file(path);
@@ -124,7 +125,7 @@ inline std::string read_matrix_market(const std::string& path, int* order,
   std::string line, banner, object, form, field, symmetry;
   std::getline(file, line);
   if (file.bad()) return "cannot read " + path;
-  for (char& letter : line) {  // the format tells no capitals from small letters
+  for (char& letter : line) {  // the format does not distinguish upper and lower case
     letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
   }
   std::istringstream(line) >> banner >> object >> form >> field >> symmetry;
@@ -186,7 +187,8 @@ inline std::string read_matrix_market(const std::string& path, int* order,
   return "";
 }
 
-// Rank 0 reads; all get the sentence, or all entries.
+// Rank 0 reads the file, and all ranks get all entries. Returns on all ranks "" or a sentence that
+// says what is wrong.
 inline std::string entries_of_file(const std::string& path, int* order, std::vector<Entry>* all) {
   std::string sentence;
   if (trials::rank_in(MPI_COMM_WORLD) == 0) sentence = read_matrix_market(path, order, all);
@@ -209,15 +211,18 @@ inline std::string entries_of_file(const std::string& path, int* order, std::vec
 
 struct Matrix {
   int order = 0, rows = 0, first = 0;
-  std::vector<int> start, column;  // compressed rows; columns from `rows` on are the halo's
+  // Compressed rows; columns from number `rows` on belong to the halo.
+  std::vector<int> start, column;
   std::vector<double> value, inverse_diagonal;
-  std::vector<float> value_single, inverse_diagonal_single;  // the same, rounded
-  std::vector<int> interior, boundary;                       // rows without halo, and the others
-  double norm = 0;  // greatest sum of a row's magnitudes, in that of its diagonal
-  // Neighbours, and what travels to and from each.
+  std::vector<float> value_single, inverse_diagonal_single;  // the values above in single precision
+  // Rows without halo columns, and all other rows.
+  std::vector<int> interior, boundary;
+  double norm = 0;  // greatest sum of the magnitudes in a row, relative to its diagonal entry
+  // Neighbouring ranks, and the counts and places of rows that are sent to and received from each.
   std::vector<int> peers, send_counts, send_places, receive_counts, receive_places;
-  std::vector<int> outgoing;  // rows that other ranks need, peer by peer
-  std::vector<int> original;  // the rows' numbers before they were partitioned; empty: first on
+  std::vector<int> outgoing;  // rows that other ranks need, ordered by rank
+  // Numbers of the rows before partitioning; empty if they are first, first + 1, ….
+  std::vector<int> original;
   int number(int row) const {
     return original.empty() ? first + row : original[static_cast<std::size_t>(row)];
   }
@@ -226,7 +231,7 @@ struct Matrix {
   }
 };
 
-// Who needs which rows of whom: asked once.
+// Finds which ranks need which rows of which others. It is called once.
 inline void find_neighbours(Matrix* matrix, const std::vector<int>& starts,
                             const std::vector<int>& foreign, MPI_Comm comm) {
   std::vector<int> wanted(starts.size() - 1), asked(wanted.size());
@@ -252,7 +257,8 @@ inline void find_neighbours(Matrix* matrix, const std::vector<int>& starts,
   for (int& row : matrix->outgoing) row -= matrix->first;
 }
 
-// From this rank's entries, in any order. Rank i of `comm` has the rows from starts[i] on.
+// Makes this rank's part of a matrix from its entries, in any order. Rank i of `comm` has rows
+// starts[i], …, starts[i + 1] - 1. All ranks must call it together.
 inline Matrix assemble(const std::vector<int>& starts, std::vector<Entry> entries, MPI_Comm comm) {
   const auto rank = static_cast<std::size_t>(trials::rank_in(comm));
   Matrix matrix;

@@ -1,7 +1,5 @@
-// sparse_communication.h: what the ranks of pipecg say to each other: sums of inner products, and
-// the rows of their neighbours (halo). How much of it overlaps is chosen once; a blocking form
-// counts its time. Why apart: the solver then reads as in the papers, and this is where blocking
-// and overlapped differ.
+// The communication of pipecg: sums of inner products, and the exchange of rows with neighbours
+// (halo). Which parts overlap is chosen once. The time of blocking calls is counted.
 #pragma once
 #include <mpi.h>
 
@@ -13,7 +11,8 @@
 
 namespace sparse {
 
-// master: blocking calls on the master thread, while the other threads multiply.
+// Says which communication overlaps with computation: none, the halo exchange, or all. master: the
+// master thread makes blocking calls while the other threads multiply.
 enum class Overlap { none, halo, all, master };
 
 class Communication {
@@ -32,7 +31,8 @@ class Communication {
 
   Overlap overlap() const { return overlap_; }
 
-  // Sums over all ranks, while `work` is done.
+  // Adds the values of all ranks. work() runs meanwhile if that is to overlap, otherwise
+  // afterwards.
   template <class S, class Work>
   void sum(std::array<S, 3>* products, const Work& work) {
     if (overlap_ != Overlap::all) {
@@ -52,7 +52,7 @@ class Communication {
     variant_->communicating_s += MPI_Wtime() - begin;
   }
 
-  // Fills the halo of `vector`; begun and ended apart, or at once.
+  // Fills the halo of `vector`: begin_halo() and end_halo() in two calls, exchange_halo() in one.
   template <class T>
   void begin_halo(std::vector<T>* vector) {
     const std::vector<T>& out = packed(*vector);

@@ -1,9 +1,9 @@
-// stencil: heat spreads over a grid of two or three dimensions; each step needs the outermost
-// planes of the neighbours (halo), which travel while the interior is computed. They travel by a
-// neighbourhood collective, blocking, non-blocking or persistent, or as messages.
-// Why: halo exchange is the commonest communication there is, and is counted as a collective by the
-// study (jh250041), whatever calls it is made of. Datatypes name the planes, so nothing is packed.
-// The answer is known: a sum of sines stays one, and each of them shrinks by a factor per step.
+// stencil: heat spreads on a grid of two or three dimensions. Each step needs the outermost planes
+// of the neighbouring ranks (halo), which are exchanged while the interior is computed: by a
+// blocking, non-blocking or persistent neighborhood collective, or by messages. Halo exchange is
+// the most common communication pattern, and jh250041 counts it as a collective whatever calls it
+// is made of. Datatypes describe the planes, so nothing is packed. The result is known: a sum of
+// sines stays one, and each sine shrinks by a factor per step.
 #include <mpi.h>
 
 #include <algorithm>
@@ -21,8 +21,8 @@
 namespace {
 
 struct Settings {
-  int grid[3] = {96, 96, 96};  // 1 as first extent: two dimensions
-  int blocks[3] = {0, 0, 0};   // of ranks; 0: chosen by MPI_Dims_create
+  int grid[3] = {96, 96, 96};  // if the first extent is 1, the grid has two dimensions
+  int blocks[3] = {0, 0, 0};   // blocks of ranks along each axis; 0 if MPI_Dims_create chooses them
   int steps = 20;
   double diffusion = 0.1;
   bool flat() const { return grid[0] == 1; }
@@ -33,10 +33,10 @@ std::size_t at(int place) {
   return static_cast<std::size_t>(place);
 }
 
-// The points of this rank, and around them one layer of its neighbours' points.
+// This rank's points, and one layer of its neighbours' points around them.
 struct Block {
-  int first[3], size[3];  // in the whole grid, without the layer
-  bool neighbour[3][2];   // before it and behind it
+  int first[3], size[3];  // first point in the whole grid and number of points, without the layer
+  bool neighbour[3][2];   // whether there is a neighbour before and behind it along each axis
 
   int index(int i, int j, int k) const { return (i * (size[1] + 2) + j) * (size[2] + 2) + k; }
   int length() const { return (size[0] + 2) * (size[1] + 2) * (size[2] + 2); }
@@ -56,7 +56,7 @@ Block block_of(const Settings& settings, int rank) {
   return made;
 }
 
-// From `first` to before `last`; the block's own points begin at 1.
+// Points first, …, last - 1 along each axis. The block's own points begin at 1.
 struct Box {
   int first[3], last[3];
 };
@@ -65,8 +65,8 @@ Box whole(const Block& block) {
   return {{1, 1, 1}, {block.size[0] + 1, block.size[1] + 1, block.size[2] + 1}};
 }
 
-// What needs the halo is cut off as boxes, one for each side with a neighbour; the rest is
-// interior.
+// Returns the box of points that do not need the halo. *outermost gets a box for each side with a
+// neighbour, whose points do.
 Box interior_of(const Block& block, std::vector<Box>* outermost) {
   Box rest = whole(block);
   for (int axis = 0; axis < 3; ++axis) {
@@ -90,7 +90,7 @@ Box interior_of(const Block& block, std::vector<Box>* outermost) {
 
 enum class How { blocking, non_blocking, persistent, messages, persistent_messages };
 
-// The halo of either of two arrays, which take turns.
+// Exchanges the halo of two arrays, which are used in turn.
 class Halo {
  public:
   Halo(const Settings& settings, const Block& block, How how, trials::Variant* variant,
@@ -153,7 +153,8 @@ class Halo {
   }
 
  private:
-  // A message is numbered by the side that it leaves on; it arrives on the opposite one.
+  // Returns the tag of a message that arrives at this side. A message has the number of the side
+  // that it leaves from, which is the opposite one.
   static int tag_from(int side) { return side ^ 1; }
 
   static MPI_Datatype plane(const Block& block, int axis, int place) {
@@ -198,7 +199,7 @@ class Halo {
 
 // ---- The computation ----------------------------------------------------------------------------
 
-// One row of new values. `flat`: it has no neighbours along the first axis.
+// Computes one row of new values. flat: whether the grid has only two dimensions.
 template <bool flat>
 void update_row(const Block& block, const double* in, double* out, int row, int count, double k) {
   const int plane = block.index(1, 0, 0), line = block.index(0, 1, 0);
@@ -240,7 +241,8 @@ class Simulation {
     std::fill(arrays_[1].begin(), arrays_[1].end(), 0.0);
   }
 
-  // The interior while the halo travels, then what needs it.
+  // Carries out all steps: the interior while the halo is exchanged, then the points that need the
+  // halo.
   void carry_out(Halo* halo) {
     for (int step = 0; step < settings_.steps; ++step) {
       const int turn = step % 2;
@@ -257,9 +259,9 @@ class Simulation {
     }
   }
 
-  // The values without the halo, which a last exchange does not fill.
+  // Returns the values without the halo, which is not exchanged after the last step.
   std::vector<double> result() { return points(arrays_[settings_.steps % 2]); }
-  // The largest difference to what is expected.
+  // Returns the largest difference from the expected values.
   double error() {
     const std::vector<double> found = result(), right = points(expected_);
     double most = 0;
@@ -281,7 +283,7 @@ class Simulation {
     return found;
   }
 
-  // Two products of sines: each is an eigenvector of the step.
+  // Returns the expected values: two products of sines, each of which is an eigenvector of a step.
   std::vector<double> expected(int steps) const {
     constexpr int waves[2][3] = {{1, 1, 1}, {2, 3, 2}};
     std::vector<double> values(at(block_.length()));
@@ -292,7 +294,8 @@ class Simulation {
         const double half = std::sin(angle(axis) / 2);
         spreading += 4 * half * half;
       }
-      // Where hardly anything is lost in a step, 1 - lost has too few digits for many steps.
+      // If a step loses hardly anything, 1 - lost has too few digits for many steps, so log1p() is
+      // used.
       const double lost = settings_.diffusion * spreading;
       const double size =
           lost < 0.5 ? std::exp(steps * std::log1p(-lost)) : std::pow(1 - lost, steps);
@@ -321,7 +324,7 @@ class Simulation {
 
 // ---- The program --------------------------------------------------------------------------------
 
-// Each step may round each value.
+// Returns the greatest permitted error: each step may round each value.
 double tolerance(int steps) {
   return std::max(1e-12, 2 * steps * std::numeric_limits<double>::epsilon());
 }
@@ -331,7 +334,7 @@ std::string in_words(const int (&extents)[3]) {
          std::to_string(extents[2]);
 }
 
-// Chooses the blocks where they are not given; the sentence that says what does not fit.
+// Chooses the blocks if they are not given. Returns "" or a sentence that says what does not fit.
 std::string does_not_fit(Settings* settings) {
   const int ranks = trials::size_of(MPI_COMM_WORLD);
   const int* grid = settings->grid;
@@ -390,7 +393,7 @@ int run(int argc, char** argv) {
   add("messages", "", How::messages);
   add("persistent messages", "", How::persistent_messages);
 
-  // All variants work on the same two arrays.
+  // All variants use the same two arrays.
   const Block block = block_of(settings, trials::rank_in(MPI_COMM_WORLD));
   Simulation simulation(settings, block);
   std::vector<std::unique_ptr<Halo>> halos;

@@ -1,7 +1,7 @@
-// stream.h: how much of the memory's bandwidth a kernel uses: its bytes per second beside those of
-// STREAM's triad on the same core, in turn. Why: what overlaps with communication must be no straw
-// man. Processor time counts, so that other programs on the machine disturb little.
-// Source: McCalpin, STREAM, https://www.cs.virginia.edu/stream.
+// Measures how much of the memory bandwidth a kernel uses: its bytes per second compared with those
+// of STREAM's triad on the same core, in turn. It shows that computation which overlaps with
+// communication is not slow by itself. Processor time counts, so that other programs on the machine
+// disturb little. Source: McCalpin, STREAM, https://www.cs.virginia.edu/stream.
 #pragma once
 #include <algorithm>
 #include <cstdio>
@@ -15,7 +15,7 @@
 
 namespace stream {
 
-// a[i] = b[i] + s c[i], on arrays that no cache holds.
+// Computes a[i] = b[i] + s c[i] on arrays that no cache can hold.
 class Triad {
  public:
   void carry_out() {
@@ -37,7 +37,7 @@ inline double seconds_of(const std::function<void()>& work) {
   return static_cast<double>(std::max<std::clock_t>(1, std::clock() - begin)) / CLOCKS_PER_SEC;
 }
 
-// The bytes of the processor's last cache; 0: the system does not say.
+// Returns the bytes of the processor's last-level cache; 0 if the system does not say.
 inline double last_cache() {
   for (int index = 9; index > 0; --index) {
     std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) +
@@ -47,7 +47,7 @@ inline double last_cache() {
   return 0;
 }
 
-// Prints, and returns, what share of the triad's bandwidth a work has that moves so many bytes.
+// Prints and returns the bandwidth of work(), which moves `bytes` bytes, as a share of the triad's.
 inline double compare(const char* what, double bytes, int repetitions,
                       const std::function<void()>& work) {
   Triad triad;

@@ -26,9 +26,10 @@ inline std::size_t at(std::int64_t place) {
   return static_cast<std::size_t>(place);
 }
 
-constexpr int most_rows = 1 << 27;  // every rank counts the entries of each
+// Limit of the rows of a mode, since every rank counts the entries of each row.
+constexpr int most_rows = 1 << 27;
 
-// Entry e has index[e * order + mode] in each mode.
+// The entries of a tensor. Entry e has the index index[e * order + mode] in each mode.
 struct Tensor {
   std::vector<int> dimensions;
   std::vector<int> index;
@@ -54,7 +55,7 @@ struct Problem {
   }
 };
 
-// A number from 0 to 1 that depends on its arguments alone, so that all ranks know it.
+// Returns a number from 0 to 1 that depends only on its arguments, so that all ranks know it.
 inline double random_at(std::uint64_t stream, std::uint64_t number) {
   std::uint64_t z = (stream + 1) * 0x9e3779b97f4a7c15ull + number * 0xd1342543de82ef95ull;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -87,7 +88,8 @@ inline Tensor generate(const Problem& problem) {
 
 // ---- Files --------------------------------------------------------------------------------------
 
-// One line: the indices, which begin at 1, and the value. False: it is damaged.
+// Reads one line: the indices, which begin at 1, and the value. Returns false if the line is
+// damaged.
 inline bool read_line(const std::string& line, Tensor* tensor) {
   const char* next = line.c_str();
   for (int mode = 0; mode < tensor->order(); ++mode) {
@@ -106,7 +108,7 @@ inline bool read_line(const std::string& line, Tensor* tensor) {
   return std::string(end).find_first_not_of(" \t\r") == std::string::npos;
 }
 
-// The sentence that says what is wrong; empty: nothing.
+// Reads a file. Returns "" or a sentence that says what is wrong.
 inline std::string read_tns(const std::string& path, Tensor* tensor) {
   std::ifstream file(path);
   if (!file) return "cannot read " + path;
@@ -149,14 +151,14 @@ inline std::string read(const std::string& path, Tensor* tensor) {
 
 // ---- Distribution -------------------------------------------------------------------------------
 
-// One mode as this rank sees it. Local row r is row first + r of the factor for the rows that it
-// owns; behind these come the rows of others that its entries need, in ascending order.
+// One mode as this rank sees it. Local row r is row first + r of the factor if r < owned. The rows
+// of other ranks that this rank's entries need follow in ascending order.
 struct Mode {
-  int chunk_first = 0, chunk_last = 0;  // of its layer
-  int layer = 0, place = 0;             // which layer, and which rank of it this one is
+  int chunk_first = 0, chunk_last = 0;  // rows of the layer's chunk: chunk_first, …, chunk_last - 1
+  int layer = 0, place = 0;             // number of this rank's layer, and of this rank within it
   int first = 0, owned = 0;
   std::vector<int> foreign;
-  std::vector<int> starts;  // of the rows of the layer's ranks; its last: chunk_last
+  std::vector<int> starts;  // first row of each of the layer's ranks, and then chunk_last
 
   int rows() const { return owned + static_cast<int>(foreign.size()); }
   int global(int local) const { return local < owned ? first + local : foreign[at(local - owned)]; }
@@ -172,10 +174,11 @@ struct Part {
   std::vector<int> blocks;
   std::vector<Mode> modes;
   Tensor tensor;
-  double square = 0;  // of the whole tensor's norm
+  double square = 0;  // square of the whole tensor's norm
 };
 
-// The prime factors of the number of ranks, largest first, each to the mode with most rows left.
+// Returns the number of blocks of ranks along each mode: the prime factors of the number of ranks,
+// the largest first, are each given to the mode with the most rows per block.
 inline std::vector<int> choose_blocks(const std::vector<int>& dimensions, int ranks) {
   std::vector<int> blocks(dimensions.size(), 1), primes;
   for (int prime = 2; ranks > 1;
@@ -192,9 +195,9 @@ inline std::vector<int> choose_blocks(const std::vector<int>& dimensions, int ra
   return blocks;
 }
 
-// Where each of `parts` parts of the rows from `first` to before `last` begins, so that all have
-// about as many entries, of which before[row] lie before a row, and, where there are enough, one
-// row.
+// Returns where each of `parts` parts of rows first, …, last - 1 begins, and then `last`. The parts
+// have about equally many entries, and at least one row each if there are enough. before[row]:
+// number of entries before a row.
 inline std::vector<int> divide(const std::vector<std::int64_t>& before, int first, int last,
                                int parts) {
   std::vector<int> begins = {first};
@@ -210,7 +213,7 @@ inline std::vector<int> divide(const std::vector<std::int64_t>& before, int firs
   return begins;
 }
 
-// Sorts the entries and adds those that name the same place.
+// Sorts the entries, and adds up those with equal indices.
 inline void merge(Tensor* tensor) {
   const int order = tensor->order();
   std::vector<std::int64_t> sorted(tensor->value.size());

@@ -1,7 +1,6 @@
-// trials.h: what all kernels share: options, a communicator for each engine, and interleaved
-// measurement with a check of every answer. Why here: a kernel's own file then shows its algorithm.
-// It is ordinary MPI: without Weft the hint weft_engine is ignored, and all variants run all the
-// same.
+// What all kernels share: options, a communicator for each engine, and interleaved measurement with
+// a check of every result. Kernels are ordinary MPI programs: without Weft the hint weft_engine is
+// ignored, and all variants run nevertheless.
 #pragma once
 #include <mpi.h>
 #include <unistd.h>
@@ -34,14 +33,14 @@ inline int size_of(MPI_Comm comm) {
   return size;
 }
 
-// One sentence of rank 0, and the status of a program that does not start.
+// Prints a sentence on rank 0. Returns the exit status of a program that does not start.
 inline int refuse(const char* program, const std::string& sentence) {
   if (rank_in(MPI_COMM_WORLD) == 0) std::fprintf(stderr, "%s: %s\n", program, sentence.c_str());
   return 2;
 }
 
-// Ends the job with one sentence of the rank that knows. MPICH's launcher drops what it has not yet
-// read of a job that aborts.
+// Prints a sentence and ends the job. It waits before that, since MPICH's launcher drops output
+// that it has not read when a job aborts.
 [[noreturn]] inline void give_up(const char* program, const std::string& sentence) {
   std::fprintf(stderr, "%s: %s\n", program, sentence.c_str());
   std::fflush(nullptr);
@@ -50,8 +49,9 @@ inline int refuse(const char* program, const std::string& sentence) {
   std::abort();
 }
 
-// The sentence that says that a node has less memory than its ranks need together, this one so many
-// bytes; empty: it has enough. Collective.
+// Returns a sentence if the ranks of some node together need more memory than the node has;
+// otherwise "". bytes: what this rank needs. choose: what the user should choose instead. All ranks
+// must call it together.
 inline std::string more_than_memory(double bytes, const std::string& choose) {
   MPI_Comm node;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
@@ -71,7 +71,7 @@ inline std::string more_than_memory(double bytes, const std::string& choose) {
 
 using Words = std::vector<std::string>;
 
-// As many words as separators, and one.
+// Splits the text at each separator. The number of words is one more than that of separators.
 inline Words split(const std::string& text, char separator) {
   Words found(1);
   for (const char letter : text) {
@@ -129,7 +129,7 @@ class Options {
           });
         });
   }
-  // Three extents, such as 32x32x32.
+  // Adds an option with three extents, such as 32x32x32.
   void grid(const std::string& name, int (*place)[3]) {
     add(name, "three numbers from 1 to 4096, such as 32x32x32", [=](const std::string& text) {
       std::vector<int> found;
@@ -138,13 +138,13 @@ class Options {
       return true;
     });
   }
-  // As many extents as there are.
+  // Adds an option with any number of extents.
   void extents(const std::string& name, std::vector<int>* place) {
     add(name, "numbers from 1 to 2^30, such as 32x32x32",
         [=](const std::string& text) { return numbers(text, 1 << 30, place); });
   }
 
-  // The sentence that says what is wrong; empty: nothing.
+  // Parses the command line. Returns "" or a sentence that says what is wrong.
   std::string read(int argc, char** argv) const {
     for (int i = 1; i < argc; i += 2) {
       const auto found = std::find_if(options_.begin(), options_.end(),
@@ -193,17 +193,17 @@ class Options {
 // ---- Variants, each with a communicator of its own ----------------------------------------------
 
 struct Variant {
-  std::string name;    // "blocking", or how it overlaps
-  std::string engine;  // empty: that of the job, or as the hint says
+  std::string name;    // "blocking", or the way in which it overlaps
+  std::string engine;  // engine of Weft; empty for that of the job or of `hint`
   MPI_Comm comm = MPI_COMM_NULL;
-  std::string hint = {};       // weft_engine of the communicator
-  double communicating_s = 0;  // of one step; a blocking kernel may count it
+  std::string hint = {};       // value of the hint weft_engine for the communicator
+  double communicating_s = 0;  // time of blocking MPI calls in one step, if the kernel counts it
   std::vector<double> samples_us = {}, shares = {};
   std::string remark = {};
 };
 
-// Says of a variant whether its answer has on all ranks the very bits of the blocking one's; in the
-// remark, whether all of its answers had.
+// Returns whether the variant's result is bitwise equal to the blocking one's on all ranks. The
+// variant's remark says whether all of its results so far were. All ranks must call it together.
 inline bool compare_bits(Variant* variant, bool same_here) {
   int same = same_here;
   MPI_Allreduce(MPI_IN_PLACE, &same, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
@@ -212,7 +212,8 @@ inline bool compare_bits(Variant* variant, bool same_here) {
   return same != 0;
 }
 
-// The greater one. An error that is not a number is greater than all, where std::max leaves it out.
+// Returns the greater of two errors. NaN counts as greater than any number, whereas std::max would
+// ignore it.
 inline double greater(double error, double other) {
   if (std::isnan(other)) return std::numeric_limits<double>::infinity();
   return std::max(error, other);
@@ -234,7 +235,7 @@ inline Variant variant(const std::string& name, const std::string& engine = "",
   return made;
 }
 
-// The same engine for a communicator that was made of the variant's.
+// Sets the variant's engine for a communicator that was made from its communicator.
 inline void use_engine(MPI_Comm comm, const Variant& variant) {
   if (variant.hint.empty()) return;
   MPI_Info info;
@@ -246,11 +247,13 @@ inline void use_engine(MPI_Comm comm, const Variant& variant) {
 
 struct Settings {
   int repetitions = 11;
-  int pause_us = 0;  // before each step: lets a traffic shaper's bucket refill
+  // Pause before each step in us, in which the token bucket of a traffic shaper refills.
+  int pause_us = 0;
   Words engines = {"native"};
   std::string json;
-  int amount = 0;  // of computation, where the program chose it: written for the next program
-  std::string form = "all";  // or one alone, as a program would be written
+  // Amount of computation, if the program has chosen it; it is written for the next program.
+  int amount = 0;
+  std::string form = "all";  // form to measure: all, or one as an application would use it
 
   void offer(Options* options) {
     options->number("repetitions", &repetitions);
@@ -262,9 +265,10 @@ struct Settings {
   void offer_form(Options* options) {
     options->choice("form", &form, {"all", "blocking", "overlapped"});
   }
-  // Of kernels with many forms.
+  // Offers the option for kernels with many overlapped forms.
   void offer_blocking(Options* options) { options->choice("form", &form, {"all", "blocking"}); }
-  // The sentence that says why the file cannot be written; empty: it can. Collective.
+  // Returns "" or a sentence that says why the JSON file cannot be written. All ranks must call it
+  // together.
   std::string cannot_write() const {
     int failed = 0;
     if (!json.empty() && rank_in(MPI_COMM_WORLD) == 0) {
@@ -276,12 +280,14 @@ struct Settings {
     return failed ? "cannot write " + json : "";
   }
   bool has_blocking() const { return form != "overlapped"; }
-  // With which the others are compared is the MPI library alone, whatever the job's engine.
+  // Returns the engine of the blocking variant. If others are compared with it, it uses only the
+  // MPI library, whatever the job's engine is.
   std::string hint_of_blocking() const { return form == "all" ? "native" : ""; }
   bool has_overlapped() const { return form != "blocking"; }
 };
 
-// The blocking kernel, and the overlapped one with each engine; of these what is asked for.
+// Returns the variants that are asked for: the blocking kernel, and the overlapped one with each
+// engine.
 inline std::vector<Variant> blocking_and_overlapped(const Settings& settings) {
   std::vector<Variant> all;
   if (settings.has_blocking()) all.push_back(variant("blocking", "", settings.hint_of_blocking()));
@@ -296,8 +302,9 @@ inline void release(std::vector<Variant>* all) {
 
 // ---- Measurement --------------------------------------------------------------------------------
 
-// Interleaved, in an order that is the same on all ranks; the slowest rank's times. prepare() and
-// right() are not timed. The number of wrong answers.
+// Measures all variants, interleaved in an order that is the same on all ranks; the times are those
+// of the slowest rank. prepare() and right() are called outside the measured time. Returns the
+// number of wrong results.
 inline int measure(const Settings& settings, std::vector<Variant>* all,
                    const std::function<void(Variant&)>& prepare,
                    const std::function<void(Variant&)>& step,
@@ -386,7 +393,8 @@ inline bool write_json(const std::string& path, const char* kernel, const std::s
   return std::fclose(file) == 0;
 }
 
-// Rank 0 prints a line for each variant and writes the file; the program's exit status.
+// Prints a line for each variant on rank 0, and writes the JSON file. Returns the exit status of
+// the program.
 inline int report(const Settings& settings, const char* kernel, const std::string& problem,
                   const std::vector<Variant>& all, int wrong) {
   if (rank_in(MPI_COMM_WORLD) != 0) return wrong ? 1 : 0;

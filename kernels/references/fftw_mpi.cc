@@ -1,8 +1,7 @@
-// fftw_mpi: FFTW's own transform over MPI, which is in slabs, beside that of kernels/fft3d:
-// forward, or back from what that leaves, on the same grid; the spectrum has the order that costs
-// no further transpose; run in turn in one job. One rank alone keeps the order of FFTW's serial
-// transform, as fft3d does. Why: a reference for the time of the blocking form, and for the
-// answers.
+// fftw_mpi: compares FFTW's own transform over MPI, which uses slabs, with that of kernels/fft3d:
+// forward, or backward from its result, on the same grid, in turn in one job. The spectrum has the
+// order that needs no further transpose. A single rank keeps the order of FFTW's serial transform,
+// as fft3d does. It is a reference for the time of the blocking form, and for the results.
 #include <fftw3-mpi.h>
 
 #include <algorithm>
@@ -17,7 +16,8 @@ namespace {
 
 using namespace fourier;
 
-// Its slabs need not be those of fourier.h: FFTW says which planes it wants where.
+// FFTW's transform. Its slabs may differ from those of fourier.h, since FFTW decides which rank has
+// which planes.
 class Fftw {
  public:
   Fftw(const int (&grid)[3], MPI_Comm comm)
@@ -45,7 +45,7 @@ class Fftw {
   }
   void forward() { fftw_execute(forward_); }
   void backward() { fftw_execute(backward_); }
-  // What prepare() made was transformed there and back, unscaled.
+  // Returns the error after a forward and an unscaled backward transform of what prepare() has set.
   double error_of_backward(const Problem& problem) const {
     const auto begin = static_cast<std::uint64_t>(first_ * ny_ * nz_);
     const auto scale = static_cast<double>(problem.points());
@@ -56,7 +56,8 @@ class Fftw {
     }
     return most;
   }
-  // Its output is [y][x][z], with this rank's y; of one rank [x][y][z].
+  // Returns the error of the forward transform. Its output is [y][x][z] with this rank's y; on a
+  // single rank [x][y][z].
   double error_of_forward(const Problem& problem) const {
     double most = 0;
     for (int i = 0; i < nx_; ++i) {
@@ -106,7 +107,7 @@ int run(int argc, char** argv) {
   Fftw theirs(settings.grid, all.back().comm);
   Array in, out;
   const bool back = way == "backward";
-  double worst[2] = {0, 0};  // of ours, and of theirs
+  double worst[2] = {0, 0};  // largest errors of fft3d's transform and of FFTW's
   const auto is_theirs = [&](const trials::Variant& one) { return &one == &all.back(); };
   const auto own = [&](const trials::Variant& one) { return ours[at(&one - all.data())].get(); };
   const int failures = trials::measure(

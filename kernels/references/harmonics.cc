@@ -1,6 +1,6 @@
-// The transforms of kernels/atmosphere on one rank, of coefficients that a file holds: to the grid
-// and back, with the processor time of each. Why: harmonics_by_shtns.py sets SHTns beside them.
-// Files are doubles: pairs of them for m = 0, 1, ... and n = m, m + 1, ...; and
+// Runs the transforms of kernels/atmosphere on one rank, to the grid and back, with coefficients
+// from a file, and prints the processor time of each. harmonics_by_shtns.py compares them with
+// SHTns. Files contain doubles: pairs of them for m = 0, 1, … and n = m, m + 1, …; and
 // [latitude][longitude] from the north.
 #include <mpi.h>
 

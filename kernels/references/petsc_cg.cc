@@ -1,7 +1,6 @@
-// petsc_cg: PETSc's cg, with two reductions and with a single one, groppcg and pipecg on the
-// matrices of kernels/pipecg, from the same right-hand side down to the same tolerance, with the
-// diagonal as preconditioner.
-// Why: a reference beside our own methods. Its line of results reads like that of pipecg.
+// petsc_cg: runs PETSc's cg, with two reductions and with a single one, groppcg and pipecg on the
+// matrices of kernels/pipecg, with the same right-hand side, tolerance and diagonal preconditioner.
+// It is a reference for Weft's own solvers. Its line of results has the form of pipecg's.
 #include <petscksp.h>
 
 #include <algorithm>
@@ -18,7 +17,7 @@
 
 namespace {
 
-constexpr const char* single_reduction = "cg-single-reduction";  // by Chronopoulos and Gear
+constexpr const char* single_reduction = "cg-single-reduction";  // method of Chronopoulos and Gear
 
 struct Settings {
   sparse::Problem problem;
@@ -27,10 +26,10 @@ struct Settings {
   int iterations = 2000;
 };
 
-// This rank's rows, as kernels/pipecg divides them among the ranks.
+// This rank's rows, divided among the ranks as in kernels/pipecg.
 struct Rows {
   int order = 0, first = 0;
-  std::vector<int> numbers;  // before they were divided
+  std::vector<int> numbers;  // numbers of the rows before they were partitioned
   std::vector<sparse::Entry> entries;
 
   int last() const { return first + static_cast<int>(numbers.size()); }
@@ -41,7 +40,8 @@ struct Rows {
   }
 };
 
-// Of a grid in blocks no rank needs more than its own; the sentence that says why there are none.
+// Makes this rank's rows. For a grid in blocks a rank makes no other rows. Returns "" or a sentence
+// that says why that is impossible.
 std::string rows_of(const sparse::Problem& problem, Rows* rows) {
   const int ranks = trials::size_of(MPI_COMM_WORLD), rank = trials::rank_in(MPI_COMM_WORLD);
   const bool metis = problem.partition == "metis";
@@ -91,7 +91,7 @@ Mat matrix_of(const Rows& rows) {
   return made;
 }
 
-// The solution that pipecg chooses, too: 1 + sin(row), rows as numbered before they were divided.
+// Sets the solution that pipecg uses, too: 1 + sin(row), with rows as numbered before partitioning.
 void set_known(const Rows& rows, Vec known) {
   for (int row = rows.first; row < rows.last(); ++row) {
     const int number = rows.numbers[static_cast<std::size_t>(row - rows.first)];
@@ -136,7 +136,7 @@ int solve(const Settings& settings, const Rows& rows, Mat a) {
   KSPGetIterationNumber(solver, &iterations);
   KSPGetConvergedReason(solver, &reason);
   MatMult(a, x, r);
-  VecAYPX(r, -1, b);  // b - A x
+  VecAYPX(r, -1, b);  // computes r = b - A x
   VecAXPY(x, -1, known);
   const double residual = norm_of(r) / norm_of(b), error = norm_of(x) / norm_of(known);
   PetscPrintf(MPI_COMM_WORLD, "PETSc's %s: %d iterations, true residual %.1e, error %.1e, %s\n",
@@ -147,7 +147,7 @@ int solve(const Settings& settings, const Rows& rows, Mat a) {
   return reason > 0 ? 0 : 1;
 }
 
-// PETSc's product with the matrix beside STREAM's triad, on one rank.
+// Compares the bandwidth of PETSc's matrix-vector product with that of STREAM's triad, on one rank.
 int speed(Mat a, int repetitions) {
   Vec x, y;
   MatInfo about;

@@ -1,5 +1,5 @@
-// read_fields: what the dataset "fields" of a file of HDF5's holds, as doubles on the standard
-// output. Why: a reader of what kernels/atmosphere wrote that shares nothing with its writer.
+// read_fields: prints the dataset "fields" of an HDF5 file as doubles to the standard output. It
+// reads what kernels/atmosphere has written, without using any of its code.
 #include <hdf5.h>
 
 #include <cstdio>
@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
   const hid_t fields = H5Dopen2(file, "fields", H5P_DEFAULT);
   const hid_t space = H5Dget_space(fields);
   const hssize_t points = H5Sget_simple_extent_npoints(space);
-  if (points < 0) return 1;  // HDF5 has said why
+  if (points < 0) return 1;  // HDF5 has printed the reason
   std::vector<double> values(static_cast<std::size_t>(points));
   if (H5Dread(fields, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
     return 1;
