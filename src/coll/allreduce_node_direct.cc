@@ -17,8 +17,8 @@ void allreduce_node_direct(Builder& b) {
   const Shape& s = b.shape();
   if (nothing_to_reduce(b)) return;
   b.meet(Builder::Shows::both);
-  // In place, a sum may overwrite only the operand of the last rank, so other ranks compute it in
-  // separate memory.
+  // A sum that replaces its operands may overwrite only the operand of the last rank, so with
+  // MPI_IN_PLACE other ranks compute it in separate memory.
   const bool is_beside = s.in_place && s.rank != s.size - 1;
   const Location beside = is_beside ? b.temp(piece_count(s), Unit::recv) : Location{};
   const Blocks shares{s.recv.count, s.size};

@@ -53,7 +53,8 @@ class Operation {
   // Advances the operation until those rounds come that are left to application threads inside MPI
   // calls. Returns true once the operation is complete.
   bool advance_threads_part();
-  // Returns whether only rounds remain that are left to application threads inside MPI calls.
+  // Returns whether all rounds that remain are ones that only application threads inside MPI calls
+  // execute.
   bool is_at_callers_part() const { return round() >= under_way().left_from_round; }
   // Advances the operation without completing it, for threads that may not call the MPI library.
   // Returns true once no more than the completion is left, for which another thread must call

@@ -185,7 +185,7 @@ class Operation {
   std::atomic<bool> leaving_{false}, left_{false};
   mutable std::mutex mutex_;  // guards the next three members
   Error why_failed_;
-  bool is_told_ = false;  // whether the error was returned to the user, or need not be
+  bool is_told_ = false;  // whether the user was told of the error, or need not be
   // A stream in which work of the operation was enqueued, and the event recorded behind that work.
   // The event of the first stream belongs to holdings_.
   struct Used {

@@ -51,8 +51,9 @@ class Candidates {
 
   bool is_built(std::size_t number) const { return all_[number].is_built; }
   // Returns the schedule of the candidate, after building it if necessary. Returns nullptr, on all
-  // ranks alike, if `at_once` excludes the candidate, or if its schedule equals one that was built
-  // before: that of a short call, for instance, is the same for all chunk sizes.
+  // ranks alike, if the parameter `at_once` of the constructor excludes the candidate, or if its
+  // schedule equals one that was built before. For a short call, for instance, the schedules for
+  // all chunk sizes are equal.
   const Schedule* schedule(std::size_t number);
 
  private:

@@ -329,7 +329,7 @@ std::string with_lock(const std::string& name, Milliseconds patience, Do what) {
 void mend_file(const std::string& name) {
   with_lock(name, kSoon, [&] {
     const auto before = sound_text(name, Says::all);
-    // Another process has already replaced the file if `aside` is empty.
+    // An empty `aside` means that another process has already replaced the damaged file.
     if (!before || before->aside.empty()) return std::string();
     return replace_file(name, *before, std::string(kHeader) + without(before->text, {}));
   });

@@ -16,11 +16,13 @@ struct Position {
   int variant = 0;  // index of the variant that calls use outside trials
   std::int64_t period_ns = 0;
   TriedVariants tried;
-  // Number of consecutive calls of this position that use one variant in trials (a slot).
+  // Number of consecutive calls of this position that use one variant in trials; they are called a
+  // slot.
   int slot_calls = 1;
-  int slot_warm_ups = 0;      // number of the first calls of a slot whose times do not count
-  int stages = 0, slots = 0;  // numbers of stages of trials, and of slots in them, so far
-  bool is_done = false;       // whether nothing more will be tried at this position
+  int slot_warm_ups = 0;  // number of the first calls of a slot whose times do not count
+  // Numbers of stages of trials, and of slots (runs of calls with one variant) in them, so far.
+  int stages = 0, slots = 0;
+  bool is_done = false;  // whether nothing more will be tried at this position
   // The time of a call with each variant in an earlier run or, if that is later, when it was last
   // compared with the variant in use; 0 or missing if unknown.
   std::vector<std::int64_t> other_ns{};
@@ -41,7 +43,8 @@ struct Found {
   std::uint64_t calls_on_trial = 0;
   // Time in ns that the trials took beyond that of the variant in use, on the slowest rank.
   std::int64_t trials_cost_ns = 0;
-  // Time in ns that the variants in use have saved compared with the static rule's.
+  // Time in ns that the variants in use have saved compared with the variant that the static
+  // selection rule takes.
   std::int64_t won_ns = 0;
   int depth = 1;           // number of calls in flight together
   bool is_learnt = false;  // whether this run has found the variants in use

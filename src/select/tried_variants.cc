@@ -12,10 +12,10 @@ namespace {
 constexpr std::size_t kMostKept = 3;
 
 // Returns by how many per cent the MPI library's variant may be slower than the best one and still
-// be used. The more certain it is that the best one wins, the fewer these are. won: rounds in which
-// the best one was faster. apart: whether its slowest time was below the library's fastest. The
-// limit is small because the calls may be only some of many in an iteration, so that a gain may be
-// a small part of a period.
+// be used. The percentage is smaller the more certain it is that the best one wins. won: number of
+// rounds in which the best one was faster. apart: whether its slowest time was below the library's
+// fastest. The percentage is small because these calls may be only some of many in an iteration, so
+// that a gain may be a small part of a period.
 int librarys_percent(int won, int rounds, bool apart) {
   if (rounds >= 3 && apart) return 1;
   if (rounds >= 6 && won * 8 >= rounds * 7) return 2;

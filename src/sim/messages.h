@@ -74,7 +74,7 @@ class Messages {
     double posted_us = kNever;
     double ready_us = kNever;    // time from which the receiver can continue
     double sent_us = kNever;     // time from which the sender can continue
-    double into = 0, out = 0;    // bytes that were copied into and out of shared memory (cells)
+    double into = 0, out = 0;    // bytes copied into and out of shared-memory cells
     double asked_us = kNever;    // time at which the receive was posted
     double granted_us = kNever;  // time from which the sender may send data (way stream)
     bool is_granted = false;

@@ -349,8 +349,8 @@ Operation* watched(ByMpi made, const std::string& why_not) {
 
 Result<Operation*> make_alone(const Call& call, const Kept& internal, Context* context) {
   auto made = stage_by_mpi(call, internal, false, context);
-  // If only this rank has failed to enqueue the collective, none may start later, since this rank's
-  // next one would match this one on the other ranks.
+  // If only this rank has failed to enqueue the collective, this rank must enqueue no later one
+  // either, since the other ranks would match it with this one.
   if (!made) internal->order()->break_next();
   return made ? Result<Operation*>(watched(std::move(*made), "it is not persistent"))
               : made.error();

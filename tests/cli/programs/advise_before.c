@@ -1,8 +1,7 @@
-/* Collectives whose send buffers are written a known time before the call, one function for each
-   kind of memory and of last write. advise_before MILLISECONDS CALLS: prints a checksum; on
-   standard error, for each case, the longest time on any rank from its last write to its call, by
-   its own clock.
- */
+/* Collectives whose send buffers are written a known time before the call. There is one function
+ * for each kind of memory and of last write. Usage: advise_before MILLISECONDS CALLS. It prints
+ * a checksum. On standard error it prints for each case the longest time on any rank from its
+ * last write to its call, measured by its own clock. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <pthread.h>
@@ -23,7 +22,8 @@ static void fill(double* in, int round) {
   for (int i = 0; i < COUNT; ++i) in[i] = (i + round) % 17;
   written_at = now();
 }
-/* How long it had been written. */
+/* Calls the allreduce. Its value is how many microseconds before the call the send buffer was
+ * written. */
 #define CALL(in)                                                                         \
   (began = now(), MPI_Allreduce(in, result, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD), \
    began - written_at)
@@ -43,7 +43,7 @@ __attribute__((noinline)) static double static_case(double ms, int round) {
   sink += before_static[0] + after_static[1023];
   return us;
 }
-/* The last write is one number, long after all others. */
+/* The last write is of one number, long after all others. */
 __attribute__((noinline)) static double late_case(double ms, int round) {
   fill(heap, round);
   busy(ms);
@@ -81,7 +81,7 @@ __attribute__((noinline)) static double constant_case(double ms, int round) {
   const double us = CALL(constant);
   return round < 0 ? 0 : us;
 }
-/* MPI reads it before, too. */
+/* MPI reads the send buffer in MPI_Sendrecv before the collective reads it. */
 __attribute__((noinline)) static double sent_case(double ms, int round) {
   static double received[COUNT];
   int rank;

@@ -1,6 +1,7 @@
-/* Results of collectives that are started and completed, and then left alone for a known time, one
-   function for each way to complete them. advise_completions CALLS [thread]: on standard error, for
-   each function, how many microseconds it was at least and at most by the program's own clock. */
+/* Results of collectives that are started and completed, and are then left alone for a known
+ * time. There is one function for each way to complete them. Usage: advise_completions CALLS
+ * [thread]. On standard error it prints for each function the least and the greatest number of
+ * microseconds between completion and first use, by its own clock. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@ static MPI_Request request, plan, sending, messages[2], pair[2];
 static double *in, *out, *other, *third, scalar;
 static double calls, returned;
 
-/* No function, which would be the call's place. */
+/* A macro, since the place of the call must be in the calling function. */
 #define START(result, count) \
   MPI_Iallreduce(in, result, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request)
 static void complete(void) {
@@ -56,7 +57,7 @@ __attribute__((noinline)) static void tests(Range* range) {
   }
   touch(out + 7, LATER_MS, range);
 }
-/* The first result is touched first. */
+/* The first of the two results is touched first. */
 __attribute__((noinline)) static void both(Range* range) {
   MPI_Iallreduce(in, out, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &pair[0]);
   MPI_Ibcast(other, COUNT, MPI_DOUBLE, 0, MPI_COMM_WORLD, &pair[1]);
@@ -66,7 +67,7 @@ __attribute__((noinline)) static void both(Range* range) {
   touch(out + 7, LATER_MS, range);
   sink += other[7];
 }
-/* The result is touched before the next start. */
+/* The result is touched before the persistent collective is started again. */
 __attribute__((noinline)) static void planned(Range* range) {
   MPI_Start(&plan);
   calls = now();
@@ -77,7 +78,8 @@ __attribute__((noinline)) static void planned(Range* range) {
 __attribute__((noinline)) static void plan_it(void) {
   MPI_Allreduce_init(in, other, COUNT, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD, MPI_INFO_NULL, &plan);
 }
-/* A plan of other buffers is started before one that sends the result, which is its first use. */
+/* The result is first used by a persistent collective that sends it. Before that, another
+ * persistent collective is started, which uses other buffers. */
 __attribute__((noinline)) static void started(Range* range) {
   START(out, COUNT);
   complete();
@@ -107,7 +109,8 @@ __attribute__((noinline)) static void number(Range* range) {
   complete();
   touch(&scalar, LATER_MS, range);
 }
-/* A message arrives between the blocks of the result, after the collective and before its use. */
+/* After the collective and before its result is used, a message arrives between the blocks of
+ * the result. */
 enum { WIDE = 1 << 17, BLOCK = 1024 };
 static double *wide, *message;
 __attribute__((noinline)) static void gaps(Range* range) {
@@ -154,7 +157,7 @@ static const struct {
              {"gaps", gaps},       {"stack", stack},     {"thread", thread}};
 enum { CASES = sizeof cases / sizeof *cases };
 
-/* Pages that nothing else uses. */
+/* Returns memory whose pages nothing else uses. */
 static double* buffer(int count) {
   double* made = aligned_alloc(4096, count * sizeof *made);
   for (int i = 0; i < count; ++i) made[i] = i % 17;

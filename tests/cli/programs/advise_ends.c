@@ -1,5 +1,5 @@
-/* How programs end. advise_ends none|exit|kill|crash|nonblocking|blocks|communicators|groups|fork.
- */
+/* Programs that end in different ways. Usage: advise_ends
+ * none|exit|kill|crash|nonblocking|blocks|communicators|groups|fork. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static void blocks(double* in, double* out) {
   MPI_Reduce_scatter(MPI_IN_PLACE, out, counts, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
-/* The 65th communicator of ranks 0 and 1, and the first of 0 and 2. */
+/* Makes more than 64 communicators of ranks 0 and 1, then some of ranks 0 and 2. */
 static void groups(double* in, double* out) {
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -1,10 +1,10 @@
-/* A static result of several pages right beside a variable that is used all the time. advise_hot
-   MILLISECONDS CALLS. */
+/* A static result of several pages that lies beside a variable which is used all the time.
+ * Usage: advise_hot MILLISECONDS CALLS. */
 #include <mpi.h>
 #include <stdlib.h>
 
 enum { COUNT = 4096 };
-/* One object, so that nothing decides for itself what lies beside what. */
+/* One object, so that neither compiler nor linker chooses what lies beside the result. */
 static struct {
   volatile double hot;
   double result[COUNT];

@@ -1,8 +1,9 @@
-/* For each kind of advice that weft advise may give of one call, functions in which it is right and
-   functions in which it would be wrong. advise_kinds MILLISECONDS ROUNDS: prints a checksum.
-   room, none: between the call and what must come after it there is computation, or nothing.
-   plan, noplan: each call has the arguments of the one before, or not.
-   later, notlater: a wait for a call that was started could come later, or not. */
+/* For each kind of advice that `weft advise` may give on a call: functions in which it is right,
+ * and functions in which it would be wrong. Usage: advise_kinds MILLISECONDS ROUNDS. It prints a
+ * checksum. The names of functions begin with what they are. room, none: between the call and
+ * what must come after it there is computation, or nothing. plan, noplan: all calls have the
+ * same arguments, or not. later, notlater: a wait for a call that was started could come later,
+ * or not. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ static double* doubles(int count) {
   memset(made, 0, count * COUNT * sizeof *made);
   return made;
 }
-/* Of its own for each case, in the order of its calls. */
+/* Returns an array that only one case uses. The cases take theirs in the order of their calls. */
 static double* own(void) {
   if (!arrays[taken]) arrays[taken] = doubles(1);
   return arrays[taken++];

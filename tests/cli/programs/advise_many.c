@@ -1,5 +1,6 @@
-/* More than the advisor's tables hold. advise_many communicators: 100 of them, each used in three
-   rounds; advise_many sites: 1,100 call sites; advise_many calls: 10,000 of one site. */
+/* Exceeds what the tables of `weft advise` can hold. Usage: advise_many communicators (100
+ * communicators, each used in three rounds), advise_many sites (1,100 call sites) or advise_many
+ * calls (10,000 calls at one site). */
 #include <mpi.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* Calls in a row that need each other, each in its own way, and calls that do not. Names begin with
-   "needs" or "free". advise_order ROUNDS: prints a checksum. */
+/* Successive calls that depend on each other in various ways, and calls that do not. The names
+ * of the functions begin with "needs" or "free". Usage: advise_order ROUNDS. It prints a
+ * checksum. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static void use(const double* values) {
   for (int i = 0; i < COUNT; ++i) sink += values[i] / ranks;
 }
 
-/* Each sum is what the next one sends: of one number, and of many. */
+/* Each sum is what the next call sends: one number here, many in the next function. */
 CASE needs_the_number(void) {
   for (int i = 0; i < ROWS; ++i) {
     SUM(one, one + 512, 1);
@@ -33,20 +34,22 @@ CASE needs_the_sum(void) {
     for (int k = 0; k < COUNT; ++k) in[k] = out[k] * 0.25;
   }
 }
-/* Two places: the first result is part of what the second sends. */
+/* The first result is part of what the second call sends. The two calls are at different places
+ * of the code. */
 CASE needs_a_factor(void) {
   SUM(in, out, COUNT);
   other[0] = out[0] * 0.5;
   SUM(other, more, COUNT);
   use(more);
 }
-/* MPI itself reads the first result. */
+/* The second call sends the first result, so that only MPI reads it. */
 CASE needs_it_in_mpi(void) {
   SUM(in, out, COUNT);
   SUM(out, more, COUNT);
   use(more);
 }
-/* The data are independent, but there is one receive buffer, or one send buffer. */
+/* The data of the two calls are independent, but the calls share one receive buffer here, and
+ * one send buffer in the next function. */
 CASE needs_the_receive_buffer(int round) {
   fill(in, round);
   fill(other, round);
@@ -62,7 +65,7 @@ CASE needs_the_send_buffer(int round) {
   use(out);
   use(more);
 }
-/* What the first sends is written for other uses, before the second begins. */
+/* What the first call has sent is overwritten before the second call, which does not send it. */
 CASE needs_what_it_has_sent(int round) {
   fill(in, round);
   fill(other, round);
@@ -78,7 +81,7 @@ CASE needs_what_is_in_place(int round) {
   MPI_Allreduce(MPI_IN_PLACE, out, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   use(out);
 }
-/* Two buffers in turn: a call needs the last but one. */
+/* Two buffers take turns as receive buffers, so that a call depends on the last but one. */
 CASE needs_the_last_but_one(int round) {
   fill(in, round);
   for (int i = 0; i < ROWS; ++i) SUM(in, i % 2 ? out : more, COUNT);
@@ -90,7 +93,7 @@ CASE needs_an_earlier_row(void) {
     if (i > 0 && i < ROWS - 1) rows[(i + 1) * COUNT] = sums[(i - 1) * COUNT] * 0.5;
   }
 }
-/* Only one rank looks at the result. */
+/* Only the root looks at the result. */
 CASE needs_what_the_root_has(void) {
   MPI_Reduce(in, out, COUNT, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
   if (rank == 0) other[0] = out[0];
@@ -131,7 +134,7 @@ CASE free_kinds(int round) {
   use(other);
 }
 
-/* Wrappers: each caller's calls are calls of their own. */
+/* Calls in a wrapper count as calls of the function that calls the wrapper. */
 __attribute__((noinline)) static void wrapped(const double* from, double* to) {
   SUM(from, to, COUNT);
   sink += 1;

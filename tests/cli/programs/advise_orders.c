@@ -1,5 +1,6 @@
-/* Communicators that the ranks use first in different orders, and plans that they start in
-   different orders. What belongs together is one call on both ranks. */
+/* Communicators that the ranks use for the first time in different orders, and persistent
+ * collectives that they start in different orders. The advisor must count the calls of both
+ * ranks that belong together as one collective. */
 #include <mpi.h>
 
 enum { COUNT = 1000, ROUNDS = 6 };

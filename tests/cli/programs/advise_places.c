@@ -1,5 +1,6 @@
-/* Where results are used and what is sent is written, calls with changing arguments, persistent
-   ones, and waits for several requests. advise_places CALLS [planned|halo]: prints a checksum. */
+/* Places where results are used and where send buffers are written, calls with changing
+ * arguments, persistent calls, and waits for several requests. Usage: advise_places CALLS
+ * [planned|halo]. It prints a checksum. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ __attribute__((noinline)) static void roots_case(int round) {
 __attribute__((noinline)) static void same_case(void) {
   MPI_Bcast(copy, 100, MPI_DOUBLE, 0, MPI_COMM_WORLD);
 }
-/* The messages take long, the collective nothing. */
+/* The messages take long, the collective takes no time. */
 __attribute__((noinline)) static void wait_case(void) {
   MPI_Request requests[1 + MESSAGES];
   MPI_Iallreduce(in, out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
@@ -80,7 +81,7 @@ static void start_halo(MPI_Request* requests) {
   MPI_Irecv(copy, COUNT, MPI_DOUBLE, left, 0, MPI_COMM_WORLD, &requests[0]);
   MPI_Isend(in, COUNT, MPI_DOUBLE, right, 0, MPI_COMM_WORLD, &requests[1]);
 }
-/* Messages that are waited for at once, tested, and planned; rank 0 comes late. */
+/* Messages that are waited for at once, tested, and persistent ("planned"). Rank 0 comes late. */
 static void halo_cases(int calls) {
   MPI_Request now_[2], tested[2], planned[2];
   MPI_Recv_init(copy, 100, MPI_DOUBLE, (rank + 1) % ranks, 1, MPI_COMM_WORLD, &planned[0]);
@@ -97,7 +98,7 @@ static void halo_cases(int calls) {
   }
   for (int k = 0; k < 2; ++k) MPI_Request_free(&planned[k]);
 }
-/* So short that a library may have sent them at once, and give all of them one request. */
+/* Messages so short that a library may send them at once and give all of them the same request. */
 static void short_case(int calls) {
   const int other = (rank + 1) % ranks;
   MPI_Request requests[8];

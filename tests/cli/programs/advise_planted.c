@@ -1,7 +1,8 @@
-/* Collectives before and behind which buffers are left alone for known times, one function for each
-   time. advise_planted CALLS: on standard error, for each function, how many microseconds it was by
-   the program's own clock: what the window before a call had at least and at most, and the one
-   after it. */
+/* Collectives before and after which buffers are left alone for known times. There is one
+ * function for each time. Usage: advise_planted CALLS. On standard error it prints for each
+ * function, by the program's own clock, the least and the greatest number of microseconds for
+ * which the send buffer was left alone before a call, and for which the result was left alone
+ * after it. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +50,7 @@ static const struct {
              {"planted_50ms", planted_50ms}};
 enum { CASES = sizeof cases / sizeof *cases };
 
-/* Pages that nothing else uses. */
+/* Returns memory whose pages nothing else uses. */
 static double* buffer(void) {
   return aligned_alloc(4096, COUNT * sizeof(double));
 }

@@ -1,5 +1,6 @@
-/* A collective in code that is loaded for each call, and its caller. advise_plugin FILE
-   MILLISECONDS CALLS; with PLUGIN defined FILE itself. */
+/* A collective in a plugin that is loaded for each call, and the program that calls the plugin.
+ * Usage: advise_plugin FILE MILLISECONDS CALLS. If PLUGIN is defined, this source is compiled to
+ * the plugin FILE. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>

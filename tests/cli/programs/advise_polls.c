@@ -1,4 +1,4 @@
-// 20,000 calls that return at once.
+// Makes 20,000 calls that return at once.
 #include <mpi.h>
 #include <stdio.h>
 

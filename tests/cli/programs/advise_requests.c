@@ -1,4 +1,4 @@
-/* Requests that are completed in all ways. advise_requests many|persistent|some */
+/* Requests that are completed in all ways. Usage: advise_requests many|persistent|some. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,8 @@ enum { MANY = 300, ROUNDS = 12 };
 static MPI_Request requests[MANY + 1];
 static double in[MANY], out[MANY], sum;
 
-/* More of them than a call has room for beside it; the collective's is the last one. */
+/* Completes more requests in one call than the advisor has room for beside a call. The
+ * collective's request is the last one. */
 static void many(int other) {
   double one = 1;
   for (int i = 0; i < MANY / 2; ++i) {
@@ -19,7 +20,7 @@ static void many(int other) {
   MPI_Waitall(MANY + 1, requests, MPI_STATUSES_IGNORE);
 }
 
-/* Their handles stay as they are. */
+/* Completes persistent requests, whose handles do not become MPI_REQUEST_NULL. */
 static void persistent(int other) {
   int index, count, indices[4];
   MPI_Recv_init(out, 1, MPI_DOUBLE, other, 0, MPI_COMM_WORLD, requests);
@@ -46,7 +47,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const char* how = argv[argc - 1];
-  /* Its ends share pages with the rest of the heap. */
+  /* The first and the last page of the result also hold other memory of the heap. */
   double* result = (double*)malloc(5000 * sizeof *result) + 100;
   for (int i = 0; i < ROUNDS; ++i) {
     (strcmp(how, "many") == 0 ? many : strcmp(how, "some") == 0 ? some : persistent)(1 - rank);

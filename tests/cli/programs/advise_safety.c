@@ -1,5 +1,6 @@
-/* What programs do with a collective's result that watching it must not disturb. advise_safety
-   [CASE]: prints a checksum of what each case computed; the advisor must not change a digit. */
+/* What programs do with the result of a collective, and what `weft advise` must not disturb when
+ * it watches this result. Usage: advise_safety [CASE]. It prints a checksum of what each case
+ * computed, in which the advisor must not change a digit. */
 #include "advise_safety.h"
 
 #include <errno.h>

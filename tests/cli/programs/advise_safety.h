@@ -1,5 +1,5 @@
-/* What the safety programs share: a collective's result, a checksum of what a case did with it, and
-   the loop over the cases. */
+/* Common parts of the programs advise_safety*: the result of a collective, a checksum of what a
+ * case did with it, and the loop over the cases. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <mpi.h>
@@ -39,7 +39,7 @@ struct Case {
   const char* name;
   void (*run)(void);
 };
-/* Prints a checksum for each case, or for the one that is named. */
+/* Runs all cases, or the one that the argument names, and prints a checksum for each. */
 static int run_cases(int argc, char** argv, const struct Case* cases, int count) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -1,6 +1,6 @@
-/* What fewer programs do with a collective's result, or beside it: signals and their stacks,
-   threads, contexts, other mappings, operations in flight. advise_safety_rare [CASE], like
-   advise_safety. */
+/* What fewer programs do with the result of a collective, or at the same time: signals and their
+ * stacks, threads, contexts, other mappings, operations in flight. Usage: advise_safety_rare
+ * [CASE], like advise_safety. */
 #define _GNU_SOURCE
 #include <aio.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 #define BYTES (COUNT * sizeof(double))
 
-/* A block, and the result right behind its first bytes, so that they share a page. */
+/* Returns a result that lies right behind the first bytes of `block`, so that they share a page. */
 static double* behind(char** block, size_t bytes) {
   *block = calloc(1, bytes + BYTES + 8192);
   return (double*)(*block + bytes);

@@ -1,5 +1,6 @@
-/* What programs do with what a collective has sent, and beside it: closing it for writes must not
-   disturb that. advise_safety_sent [CASE], like advise_safety. */
+/* What programs do with the send buffer of a collective. `weft advise` protects the buffer
+ * against writes, which must not disturb the program. Usage: advise_safety_sent [CASE], like
+ * advise_safety. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -18,7 +19,7 @@
 #define BYTES (COUNT * sizeof(double))
 static double out[COUNT];
 
-/* Sends what is there, and gives it back. */
+/* Sends what `mine` holds, and returns `mine`. */
 static double* reduce_from(double* mine) {
   MPI_Allreduce(mine, out, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   mix(out, BYTES);
@@ -27,7 +28,7 @@ static double* reduce_from(double* mine) {
 static void fill(double* mine) {
   for (int i = 0; i < COUNT; ++i) mine[i] = i * 0.25 + round_number;
 }
-/* Sent twice, so that it is watched. */
+/* Returns a buffer that has been sent twice, since only then the advisor watches it. */
 static double* fresh_sent(void) {
   double* mine = malloc(BYTES);
   fill(mine);
@@ -245,7 +246,8 @@ static void on_fault(int signal, siginfo_t* info, void* context) {
   if (!info->si_addr) siglongjmp(jump, 1);
   mprotect((void*)((unsigned long)info->si_addr & ~4095ul), 4096, PROT_READ | PROT_WRITE);
 }
-/* A program that watches its own writes by the same means. */
+/* The program watches its own writes by the same means as the advisor: protected pages and
+ * SIGSEGV. */
 static void case_own_barrier(void) {
   struct sigaction mine = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO}, before;
   char* page = mmap(NULL, 16384, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -309,7 +311,7 @@ static void case_parts(void) {
   }
   done(mine);
 }
-/* Stores that begin before it and end in it, and a copy over its end. */
+/* Writes that begin before the buffer and end in it, and a copy that goes beyond its end. */
 static void case_across(void) {
   char* block = calloc(1, BYTES + 8192);
   double* mine = (double*)(block + 4096 + 24);
@@ -363,7 +365,7 @@ static void case_other_stack(void) {
   mix(beside_stack, BYTES);
   free(stack);
 }
-/* Interrupted sleeps would end early: nothing of the advisor's may interrupt them. */
+/* An interrupted sleep would end early, so the advisor must not interrupt it by signals. */
 static void case_sleeps(void) {
   double* mine = fresh_sent();
   for (int k = 0; k < 3; ++k) {
@@ -427,7 +429,7 @@ static void case_huge(void) {
   mix(block, bytes / 4);
   free(block);
 }
-/* Counts which pages are written, as a library for checkpoints does. */
+/* Counts which pages are written, as a library for incremental checkpoints does. */
 enum { PAGE = 4096, PAGES = 6 };
 static char* tracked;
 static volatile int page_writes[PAGES];

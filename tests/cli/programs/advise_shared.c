@@ -1,8 +1,9 @@
-/* What is sent, and results, in memory that another rank may touch by a mapping of its own, one
-   function for each kind. advise_shared MILLISECONDS CALLS FILE, which it makes: on standard error,
-   for each, how many microseconds its results were left alone by this rank at least and at most, by
-   its own clock. Half-way between write and call, and between call and touch, the other rank
-   touches them where it can. */
+/* Send buffers and results in memory that another rank may touch through a mapping of its own.
+ * There is one function for each kind of memory. Usage: advise_shared MILLISECONDS CALLS FILE;
+ * the program creates FILE. On standard error it prints for each function the least and the
+ * greatest number of microseconds for which this rank left its results alone, by its own clock.
+ * The other rank touches them, where it can, half-way between write and call and half-way
+ * between call and first use. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -14,7 +15,8 @@
 
 enum { COUNT = 20000, APART = 512 };
 
-/* This rank's buffers, and how it sees the other's; of private memory its own. */
+/* in, out: this rank's buffers. others_in, others_out: the addresses at which this rank sees the
+ * other rank's buffers; if the memory is private, these are this rank's own. */
 typedef struct {
   double *in, *out, *others_in, *others_out;
 } Memory;

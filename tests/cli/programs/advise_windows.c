@@ -1,6 +1,6 @@
-/* Collectives whose results are touched after a known time, one function for each kind of memory
-   and of first touch. advise_windows MILLISECONDS CALLS: prints a checksum, and on standard error
-   how many milliseconds the longest round took. */
+/* Collectives whose results are touched after a known time. There is one function for each kind
+ * of memory and of first use. Usage: advise_windows MILLISECONDS CALLS. It prints a checksum,
+ * and on standard error how many milliseconds the longest round took. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* allreduces N: an MPI_Allreduce of a zero on each of N communicators, one after the other. */
+/* Usage: allreduces N. It calls MPI_Allreduce of a zero on each of N communicators, one after
+ * the other. */
 #include <mpi.h>
 #include <stdlib.h>
 

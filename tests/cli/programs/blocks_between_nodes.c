@@ -1,6 +1,7 @@
-/* blocks_between_nodes CALLS COUNT NAMES: so many times each of the collectives named, one after
-   the other. Blocks have COUNT, or COUNT and twice as many doubles by turns. Results are checked.
-   Prints on rank 0 the doubles that must leave each of two nodes of as many consecutive ranks. */
+/* Usage: blocks_between_nodes CALLS COUNT NAMES. It calls each of the named collectives CALLS
+ * times. Blocks have COUNT and 2 COUNT doubles in turn. Results are checked. Rank 0 prints how
+ * many doubles must leave each of two nodes, if each node has half of the ranks in consecutive
+ * order. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +80,7 @@ static void alltoallv(int call) {
       expect(taken[got_at[from] + i], from + 10 * rank + i + call, "block", call);
 }
 
-/* The least that leaves the node of rank 0. */
+/* Returns the least number of doubles that must leave the node of rank 0. */
 static long least(const char* name) {
   const int half = ranks / 2;
   if (!strcmp(name, "reduce_scatter_block")) return (long)half * count;

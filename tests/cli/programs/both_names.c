@@ -1,5 +1,5 @@
-// Calls MPI by MPI_ names three times and, as a Fortran layer or a tool does, by PMPI_ names twice.
-// Exit status 1: a sum is wrong.
+// Calls MPI functions by their MPI_ names three times and by their PMPI_ names twice, as a Fortran
+// layer or a tool does. The exit status is 1 if a sum is wrong.
 #include <mpi.h>
 
 int main(int argc, char** argv) {

@@ -1,7 +1,8 @@
-// Calls that look like the one before but differ in something that decides what is done: contents
-// of arrays at the same place, buffers in place or not, root, operator, type, communicator, handles
-// that are given again to other types (to other communicators: communicators_in_turn.c). Each
-// result is computed apart. Prints "right" on each rank, or what was wrong.
+// Calls that look like the call before but differ in something on which the operation depends:
+// contents of arrays at the same address, buffers in place or not, root, operator, type,
+// communicator, and handles that MPI reuses for other types. (Handles reused for other
+// communicators: communicators_in_turn.c.) Expected results are computed separately. Each rank
+// prints "right", or what was wrong.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@ static double value(int of, int round, int i) {
   return of * 1000 + round * 10 + i % 7;
 }
 
-// The counts change where they lie.
+// The counts change in the array that all calls use.
 static void with_arrays(int round) {
   static int counts[kMost], places[kMost];
   static double in[kMost * kMost], out[kMost * kMost];
@@ -71,7 +72,7 @@ static void without_arrays(int round, MPI_Comm* comms) {
   expect(result[0], expected, "iallreduce", round);
 }
 
-// Types are made and freed, so that their handles come again for others.
+// Types are made and freed, so that MPI reuses their handles for other types.
 static void with_other_types(int round) {
   int data[8] = {0};
   MPI_Datatype type;
@@ -85,7 +86,7 @@ static void with_other_types(int round) {
   MPI_Type_free(&type);
 }
 
-// Others of Weft's and of the library's are under way meanwhile.
+// Meanwhile other operations are in flight, some of them Weft's and some the MPI library's.
 static void beside_others(int round, MPI_Request* persistent, const double* of_persistent) {
   static double long_in[4096], long_out[4096];
   for (int i = 0; i < 4096; ++i) long_in[i] = rank + round;

@@ -1,7 +1,8 @@
-// Communicators of the same and of other ranks, made and freed in an order that a seed tells, with
-// short and long collectives on each and requests that outlive it. All results are computed apart.
-// Arguments: how many; "short": of all ranks, one after the other, with a short collective each.
-// Prints "right" on each rank, or what was wrong.
+// Communicators of the same and of other ranks, which are made and freed in a pseudo-random order.
+// Each has short and long collectives, and requests that outlive it. Expected results are computed
+// separately. Arguments: the number of communicators; "short": all communicators have all ranks and
+// are used one after the other, each by one short collective. Each rank prints "right", or what was
+// wrong.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 
 enum { kAlive = 6, kLong = 60000 };
 
-// The same on all ranks.
+// Returns a pseudo-random number below `below`. All ranks get the same numbers.
 static unsigned chance(unsigned below) {
   static unsigned long long state = 12345;
   state = state * 6364136223846793005ull + 1442695040888963407ull;
@@ -21,7 +22,7 @@ static unsigned chance(unsigned below) {
 static MPI_Comm made(unsigned kind) {
   MPI_Comm comm;
   if (kind < 2) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  if (kind == 2) MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);  // the other way round
+  if (kind == 2) MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);  // the ranks in reverse order
   if (kind == 3) MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &comm);
   if (kind == 4) MPI_Comm_split(MPI_COMM_WORLD, rank == 0, rank, &comm);
   if (kind == 5) MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm);
@@ -48,7 +49,8 @@ static void use(MPI_Comm comm, int number, int is_long) {
   if (own == root) expect(out[0], size == 1 ? 0 : size - 1 + number, "reduce", number);
 }
 
-// A persistent collective, whose request is freed later than its communicator.
+// Makes a persistent collective, uses it twice and frees the communicator. The caller frees the
+// request later.
 static void outlive(MPI_Comm* comm, int number, MPI_Request* request, double* in, double* out) {
   int size;
   MPI_Comm_size(*comm, &size);

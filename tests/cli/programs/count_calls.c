@@ -1,4 +1,4 @@
-// A PMPI tool: counts two calls and says so at the end.
+// A PMPI tool that counts the calls of two MPI functions and prints the numbers at the end.
 #include <mpi.h>
 #include <stdio.h>
 

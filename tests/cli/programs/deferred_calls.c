@@ -1,6 +1,6 @@
-/* deferred_calls [LIBRARY]: on a ring of two ranks rank 0 starts many collectives before the other
- * one starts any, among them such as come with arrays, of which it need not know all. Each of its
- * neighbors is the other rank. LIBRARY is loaded first, such as a device's driver. */
+/* Usage: deferred_calls [LIBRARY]. Two ranks form a ring. Rank 0 starts many collectives before
+ * rank 1 starts any. Some of them take arrays of counts. Both neighbours of a rank are the other
+ * rank. LIBRARY, such as the driver of a device, is loaded first. */
 #include <dlfcn.h>
 #include <mpi.h>
 

@@ -1,7 +1,8 @@
-/* duplications ROUNDS DEPTH: in each round rank 0 starts DEPTH MPI_Iallreduce, an MPI_Comm_idup (in
- * turns with MPI_Comm_idup_with_info) and DEPTH more of them, and only then tells the others to
- * start theirs. The new communicators have the attributes and the error handler of the old one at
- * the call, and are used; results are checked. */
+/* Usage: duplications ROUNDS DEPTH. In each round rank 0 starts DEPTH MPI_Iallreduce, one
+ * MPI_Comm_idup (or MPI_Comm_idup_with_info in every other round) and DEPTH more MPI_Iallreduce.
+ * Only then it tells the other ranks to start theirs. Each new communicator must have the
+ * attributes and the error handler that the old one had at the call. The new communicators are
+ * used, and results are checked. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* A library that starts MPI and calls a collective as it is loaded. The dynamic linker runs its
- * constructor before those of a preloaded library. With -DPROGRAM the program that is linked to it.
- */
+/* A library whose constructor initialises MPI and calls a collective when the library is loaded.
+ * The dynamic linker runs this constructor before those of a preloaded library. With -DPROGRAM
+ * this source is the program that is linked to the library. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,2 +1,2 @@
-/* An empty library: stands in for an MPI library, or for another preloaded one. */
+/* An empty library that stands in for an MPI library, or for another preloaded library. */
 int weft_test_empty;

@@ -1,5 +1,6 @@
-/* exchanges CALLS: MPI_Ialltoall of 32 KiB a rank, with a little time before each is waited for;
- * results are checked. Every ten calls one more is made on a duplicate that is then freed. */
+/* Usage: exchanges CALLS. It calls MPI_Ialltoall with 32 KiB for each rank and computes a little
+ * before each wait. Results are checked. After every ten calls, one more is made on a duplicate
+ * of the communicator, which is then freed. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
-/* A tool between Weft and the MPI library, whose MPI_Allreduce of zeroes takes no time: those of a
- * native_comparison, and of the programs that run with it. Says at the end how many there were. */
+/* A PMPI tool between Weft and the MPI library. Its MPI_Allreduce takes no time if all operands
+ * are zero. Such calls are made by Weft's native_comparison, and by the programs that run with
+ * this tool. At the end it prints how many such calls there were. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

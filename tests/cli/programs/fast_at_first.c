@@ -1,5 +1,6 @@
-/* A tool between Weft and the MPI library, whose MPI_Allreduce of zeroes takes no time in the first
- * two calls of each side's turn in a native_comparison, and long in those that count. */
+/* A PMPI tool between Weft and the MPI library. Its MPI_Allreduce of zeroes takes no time in the
+ * first two calls that each side makes in its turn of a native_comparison, and long in the later
+ * calls, which are those that count. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

@@ -1,9 +1,10 @@
-/* Programs for the first line of weft advise. first_line KIND FORM ROUNDS MS: KIND is
-   free (sums of 1 MiB with little between them), started (such sums behind computation, for which
-   nobody tests), room (they are blocking, and computation follows) or needed (sums of one number,
-   each of which needs the one before). FORM is as-it-was or changed: what has room is started
-   where it was called, and waited for where its sum is used. MS is the computation of started and
-   room, and of needed where it is not 0. Prints the seconds that it took. */
+/* Programs whose `weft advise` report begins with a known line. Usage: first_line KIND FORM
+ * ROUNDS MS. KIND is free (sums of 1 MiB with little between them), started (such sums run
+ * during computation that calls no MPI_Test), room (the sums are blocking, and computation
+ * follows) or needed (sums of one number, each of which needs the one before). FORM is as-it-was
+ * or changed. In the changed form, sums of kind room are started where they were called and
+ * waited for where their result is used. MS is the computation per round in ms for started and
+ * room; for needed it may be 0. The program prints how many seconds it took. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,8 @@ enum { COUNT = 131072 };
 static double *in, *out;
 static volatile double sink;
 
-/* As many iterations wherever it runs; so many milliseconds at 3 GHz, where one takes 8 cycles. */
+/* Computes a fixed number of iterations on any machine. They take `ms` milliseconds at 3 GHz if
+ * an iteration takes 8 cycles. */
 static void compute(double ms) {
   double x = sink;
   for (long i = 0; i < (long)(ms * 375000); ++i) x = x * 0.999999 + 1e-6;

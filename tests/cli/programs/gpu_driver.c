@@ -1,4 +1,4 @@
-// Why no collective can be enqueued in a stream here.
+// Prints why no collective can be enqueued in a stream on a machine without a GPU driver.
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* Defines MPI calls itself, as a program does that is linked to a static MPI library. */
+/* Defines MPI functions itself, like a program that is linked to a static MPI library. */
 int PMPI_Init(int* argc, char*** argv) {
   (void)argc;
   (void)argv;

@@ -1,8 +1,9 @@
-/* holes CALLS: collectives that move data: CALLS non-blocking ones of each kind, in turns, and as
- * many starts of a persistent one. Rank 0 has integers, the others have vectors with holes or
- * structures; some calls are in place. What lies in the holes must stay as it is. Types are freed
- * while they are in use. In each call one rank blocks in the library until the others are through
- * with it. Buffers of persistent calls cannot be touched while these are initialised. */
+/* Usage: holes CALLS. It tests collectives that only move data: CALLS non-blocking ones of each
+ * kind, in turn, and as many starts of a persistent one. Rank 0 has integers. The other ranks
+ * have vectors with holes, or structures. Some calls are in place. The contents of the holes
+ * must not change. Types are freed while they are in use. In each call one rank blocks in the
+ * library until the others have completed the call. The buffers of persistent collectives cannot
+ * be touched during the initialisation. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdio.h>
@@ -14,11 +15,11 @@ enum { BCAST, GATHER, SCATTER, ALLGATHER, ALLTOALL, KINDS };
 
 static int rank, ranks, wrong;
 
-/* One buffer of `blocks` blocks of COUNT integers, as this rank has them. */
+/* A buffer of `blocks` blocks, each with COUNT integers in this rank's type. */
 struct buffer {
-  MPI_Datatype type; /* of two integers; on rank 0 of one */
-  int count;         /* of a block */
-  int stride;        /* of two integers, in integers */
+  MPI_Datatype type; /* two integers; on rank 0 one */
+  int count;         /* elements of `type` in a block */
+  int stride;        /* from a pair of integers to the next, in integers */
   int blocks;
   int* memory;
 };
@@ -39,7 +40,7 @@ static struct buffer made(int blocks) {
       MPI_Type_free(&vector);
     } else {
       int lengths[2] = {1, 1};
-      MPI_Aint places[2] = {2 * sizeof(int), 0}; /* the second integer comes first */
+      MPI_Aint places[2] = {2 * sizeof(int), 0}; /* the second integer comes first in memory */
       MPI_Datatype types[2] = {MPI_INT, MPI_INT}, pair;
       MPI_Type_create_struct(2, lengths, places, types, &pair);
       MPI_Type_create_resized(pair, 0, 3 * sizeof(int), &b.type);
@@ -76,7 +77,7 @@ static void check_holes(const struct buffer* b) {
   if (holes != (size_t)b->blocks * COUNT / 2 * (b->stride - 2)) wrong = 1;
 }
 
-/* What `from` has for `to`. */
+/* Returns the value that `from` sends to `to`. */
 static int value(int call, int from, int to) {
   return 1000 * call + 100 * from + 10 * to;
 }
@@ -166,7 +167,8 @@ static void protect(const struct collective* c, int how) {
   mprotect(c->recv.memory, bytes_of(&c->recv), how);
 }
 
-/* Rank `late` waits in the library until the others have completed theirs. */
+/* Completes the requests. The rank `late` first waits in the library until the others have
+ * completed theirs. */
 static void complete(int late, int count, MPI_Request* requests) {
   int token = 0;
   for (int from = 0; rank == late && from < ranks; ++from)

@@ -1,5 +1,5 @@
-// A communicator of MPI_Comm_idup: a non-blocking collective before and after the first persistent
-// one on it.
+// A communicator made by MPI_Comm_idup. On it there is a non-blocking collective before and after
+// its first persistent one.
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* in_turn CALLS: calls of MPI_Iallreduce, one after the other; behind each first one of two the
- * program waits for 8 ms, behind each second one for 40 ms. Results are checked. */
+/* Usage: in_turn CALLS. It makes successive calls of MPI_Iallreduce. It computes nothing for 8
+ * ms after each first of two calls, and for 40 ms after each second. Results are checked. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-// Around MPI_Init, in the system calls of a process: "/mark/begin" and "/mark/end" by the program,
-// and by the same file as a tool behind Weft (AS_A_TOOL) "/mark/library" before and after the MPI
-// library's own part.
+// Marks MPI_Init among the system calls of a process by failing to open files. The program opens
+// "/mark/begin" and "/mark/end" around MPI_Init. If AS_A_TOOL is defined, this source is a PMPI
+// tool behind Weft, which opens "/mark/library" before and after the MPI library's own part.
 #include <ctype.h>
 #include <dirent.h>
 #include <mpi.h>
@@ -27,7 +27,7 @@ int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   return code;
 }
 #else
-/* A thread of this process that has not fallen asleep yet. */
+/* Returns whether this thread of the process has not fallen asleep yet. */
 static int is_awake(const char* thread) {
   char name[300], line[500] = "";
   snprintf(name, sizeof name, "/proc/self/task/%s/stat", thread);
@@ -39,7 +39,8 @@ static int is_awake(const char* thread) {
   return state && state[2] != 'S';
 }
 
-/* What a thread does before it first sleeps is all there, however late it has come to it. */
+/* Waits until all threads sleep, so that what each does before its first sleep is recorded,
+ * however late it begins. */
 static void wait_for_threads(void) {
   for (int tries = 0, awake = 2; awake > 1 && tries < 10000; ++tries) {
     usleep(1000);

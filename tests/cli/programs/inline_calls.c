@@ -1,6 +1,6 @@
-// inline_calls ROUNDS [statuses]
-// Short bcasts whose request meets everything that may come between its start and its end, and all
-// ways in which that may be asked for. Says "right" if all data has come, else what has gone wrong.
+// Usage: inline_calls ROUNDS [statuses]. It starts short bcasts and makes all kinds of calls
+// between their start and end. It completes them in all ways. It prints "right" if all data have
+// arrived, and otherwise what was wrong.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static int length_of(int call) {
   return kLengths[call / 3 % 4];
 }
 
-// Another root every now and then; place: whose data it is.
+// Starts a bcast into data[place].
 static MPI_Request begin(int place, MPI_Comm comm) {
   MPI_Request request;
   const int length = length_of(calls);
@@ -35,20 +35,22 @@ static MPI_Request begin(int place, MPI_Comm comm) {
   return request;
 }
 
-// Of the call that began as the n-th last one.
+// Checks data[place] after the bcast that was started as the n-th last one.
 static void check(int place, int n) {
   const int call = calls - n;
   for (int i = 0; i < length_of(call); ++i)
     if (data[place][i] != value(call, i)) return failed("other data");
 }
 
-// Of a collective that is complete: MPI_Wait and the like leave nothing of what was there before.
+// Puts values into the status that MPI_Wait and similar calls must overwrite when a collective is
+// complete.
 static void spoil(MPI_Status* status) {
   MPI_Status_set_elements(status, MPI_INT, 7);
   MPI_Status_set_cancelled(status, 1);
 }
 
-static int are_wefts;  // all calls: of its own, a library may leave the status as it was
+// Whether Weft handles all calls; a library may leave the status of its own calls unchanged.
+static int are_wefts;
 
 static void check_status(const MPI_Status* status) {
   if (!are_wefts) return;
@@ -92,7 +94,7 @@ static void by_waitall(MPI_Comm comm) {
   check(0, 1);
 }
 
-// Others are begun and end before it has been seen to end.
+// Other bcasts begin and end before the first one is found complete.
 static void by_test_among_others(MPI_Comm comm) {
   MPI_Request request = begin(1, comm);
   int done = 0;
@@ -169,7 +171,7 @@ static void across_other_calls(MPI_Comm comm) {
   check(0, 1);
 }
 
-// Long ago begun, while many others are carried out.
+// Starts a bcast and completes it after many others.
 static void across_many(MPI_Comm comm) {
   MPI_Request request = begin(0, comm);
   for (int i = 0; i < 9; ++i) {
@@ -242,8 +244,8 @@ int main(int argc, char** argv) {
   are_wefts = argc > 2;
   for (int round = 0; round < atoi(argv[1]) * count; ++round) {
     root = round / 5 % ranks;
-    // Many of the plain kind in between: a hand-over keeps the next few from being completed
-    // inline.
+    // Waits for many bcasts in between: after an operation was handed over to the progress thread,
+    // the next few are not completed inline.
     for (int i = 0; i < round % 23; ++i) by_wait(MPI_COMM_WORLD);
     kinds[round % count](MPI_COMM_WORLD);
   }

@@ -1,6 +1,6 @@
-// While a long message is on its way, or a long reduction that takes several turns, rank 0 makes
-// nothing but short collectives, which end in the node's memory. It is always the last to begin
-// one. Arguments: "blocking", "request" or "test"; "message" or "reduction".
+// While a long message is in transit, or a long reduction that takes several polls, rank 0 only
+// makes short collectives, which complete in the node's shared memory. Rank 0 is always the last to
+// start them. Arguments: "blocking", "request" or "test"; "message" or "reduction".
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-// Goes by the level of threads that the library names: where several may call, two do, with short
-// collectives for requests on a communicator of each. Argument: how many calls.
+// Tests short non-blocking collectives at the thread level that the library provides. At
+// MPI_THREAD_MULTIPLE two threads make them, each on a communicator of its own. Argument: the
+// number of calls.
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>

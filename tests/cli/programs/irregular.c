@@ -1,6 +1,7 @@
-// Collectives with counts for each rank: each against the library's own, on a communicator that is
-// left to it. Every call has other counts: some none, some on one rank only, some long. Blocking,
-// non-blocking with several in flight, persistent; on all ranks and on some.
+// Compares collectives with counts for each rank with the MPI library's own, on a communicator that
+// Weft leaves to the library. Every call has other counts: some are 0, some are not 0 on one rank
+// only, some are large. The calls are blocking, non-blocking with several in flight, and
+// persistent; they are made by all ranks and by some.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,8 @@ static unsigned mixed(unsigned a, unsigned b, unsigned c, unsigned d) {
   return h ^ (h >> 13);
 }
 
-// Returns how many elements `from` has for `to`: the same number for all if it is an allgatherv.
+// Returns how many elements `from` sends to `to`. In an allgatherv the number is the same for all
+// receivers.
 static int elements(int kind, int number, int from, int to, int longest) {
   const unsigned h = mixed((unsigned)number, (unsigned)from, kind == 1 ? 0u : (unsigned)to, 5u);
   if (number % 7 == 3) return from == number % 3 ? longest : 0;

@@ -1,5 +1,5 @@
-// kept_plans FILE: persistent collectives of all ranks, and of all but the first. Says whether FILE
-// is there before the job ends.
+// Usage: kept_plans FILE. It makes persistent collectives of all ranks, and of all ranks but the
+// first. It prints whether FILE exists before the job ends.
 #include <mpi.h>
 #include <stdio.h>
 #include <unistd.h>

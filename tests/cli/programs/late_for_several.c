@@ -1,12 +1,13 @@
-/* [polls]: one wait of rank 0 for several collectives, which rank 1 starts late. Then it polls such
- * persistent ones, and each rank prints how many microseconds it was inside these polls. */
+/* Rank 0 waits in one call for several collectives, which rank 1 starts late. With the argument
+ * "polls" each rank then polls persistent collectives and prints how many microseconds it was
+ * inside these polls. */
 #include <mpi.h>
 #include <stdio.h>
 #include <unistd.h>
 
 enum { kOfEach = 4, kLate_us = 300000 };
 
-/* Returns the microseconds inside the calls. */
+/* Polls until all are complete. Returns how many microseconds it was inside the calls. */
 static double poll(int count, MPI_Request* requests) {
   double us = 0;
   for (int done = 0; !done;) {

@@ -1,6 +1,6 @@
-/* Collectives that Weft handles, and some on a communicator that it leaves to the library, for
-   which the second rank is late each time: what is waited for there has no part in what is hidden.
- */
+/* Collectives that Weft handles, and some on a communicator that it leaves to the MPI library.
+ * For the latter, rank 1 is late each time. The time for which rank 0 waits for them must not
+ * count in the hidden share that Weft reports. */
 #include <mpi.h>
 #include <unistd.h>
 

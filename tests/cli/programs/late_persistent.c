@@ -1,6 +1,6 @@
-/* Persistent allgathers on buffers that ranks may see of each other. Rank 0 starts, then waits in
- * the library for messages that the others send when their request is complete. Prints "right"
- * once. */
+/* Persistent allgathers on buffers that other ranks may read directly. Rank 0 starts, then waits
+ * in the library for messages that the other ranks send when their request is complete. Rank 0
+ * prints "right". */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

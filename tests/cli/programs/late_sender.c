@@ -1,5 +1,6 @@
-/* Legal programs at the lowest level of threads in which a rank blocks in the MPI library while
-   others wait for its part of a collective, completed in every way. Prints "right" on rank 0. */
+/* Legal programs at MPI_THREAD_SINGLE in which a rank blocks in the MPI library while other
+ * ranks wait for its part of a collective. The collective is completed in every way. Rank 0
+ * prints "right". */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,8 @@ static void complete(int way, MPI_Request* request) {
   *request = both[0];
 }
 
-/* Rank 0 leaves its part to whoever takes it, and gets the message when the others have ended. */
+/* Rank 0 makes no call for its collective until the other ranks have completed theirs and have
+ * sent it a message. */
 static void block_then_complete(int way, MPI_Request* request) {
   int token = way;
   if (rank == 0) {

@@ -1,9 +1,9 @@
-/* learning CALLS DEPTH: MPI_Iallreduce and MPI_Ibcast in turns, DEPTH of each in flight, with a
- * little time between; results are checked. With the third word "blocking" all calls are blocking
- * ones, and in each a rank is late, by 200 us or as many as the fourth word says. With "mixed" some
- * blocking ones follow while the others are in flight. With another third word one more
- * MPI_Iallreduce follows each DEPTH calls, by an operator of the program's own, which must run on
- * the program's thread. */
+/* Usage: learning CALLS DEPTH [blocking [US]|mixed|OTHER]. It calls MPI_Iallreduce and
+ * MPI_Ibcast in turn, DEPTH of each in flight, and computes a little between. Results are
+ * checked. blocking: all calls are blocking ones, and in each of them a rank is late, by US
+ * microseconds (200 by default). mixed: some blocking calls follow while the others are in
+ * flight. With any other word, one more MPI_Iallreduce follows each DEPTH calls, with a
+ * user-defined operator, which must run on the program's thread. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>

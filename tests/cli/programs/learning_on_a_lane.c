@@ -1,5 +1,5 @@
-/* learning_on_a_tag_range CALLS: MPI_Iallreduce on one of twenty communicators, more than have one
- * of Weft's to themselves while it learns. */
+/* Usage: learning_on_a_lane CALLS. It calls MPI_Iallreduce on one of twenty communicators. That
+ * is more communicators than can each have a communicator of Weft's alone while Weft learns. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
-// levels LEVEL-OF-RANK-0 LEVEL-OF-OTHERS [hint|blocking]: one large MPI_Iallreduce at these thread
-// levels; hint: on the second communicator with weft_engine=thread; blocking: and an
-// MPI_Allreduce.
+// Usage: levels LEVEL-OF-RANK-0 LEVEL-OF-OTHERS [hint|blocking]. It makes one large MPI_Iallreduce
+// with these thread levels. hint: it is made on a second communicator with the hint
+// weft_engine=thread. blocking: an MPI_Allreduce follows.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static int level_of(const char* name) {
   return strcmp(name, "multiple") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED;
 }
 
-// What the launcher tells before MPI starts.
+// Returns this process's rank as the launcher's environment tells it before MPI_Init.
 static int rank_by_launcher(void) {
   const char* rank = getenv("PMI_RANK");
   return rank ? atoi(rank) : 0;

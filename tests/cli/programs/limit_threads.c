@@ -1,4 +1,5 @@
-// A PMPI tool behind Weft in the chain: makes the MPI library grant no more than FUNNELED.
+// A PMPI tool behind Weft in the chain, which makes the MPI library provide at most
+// MPI_THREAD_FUNNELED.
 #include <mpi.h>
 
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {

@@ -1,5 +1,5 @@
-/* A tool between Weft and the MPI library: ends the process where another thread than the main one
-   calls what Weft calls while collectives are under way. */
+/* A PMPI tool between Weft and the MPI library. It ends the process if another thread than the
+ * main one calls a function that Weft uses while collectives are in flight. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

@@ -1,5 +1,5 @@
-/* many_allreduces CALLS COUNT: so many MPI_Iallreduce of COUNT doubles, one after the other. Prints
-   what is wrong. */
+/* Usage: many_allreduces CALLS COUNT. It makes CALLS successive MPI_Iallreduce of COUNT doubles,
+ * and prints what is wrong. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

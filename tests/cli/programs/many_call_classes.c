@@ -1,5 +1,6 @@
-/* many_call_classes CALLS: non-blocking collectives of 78 kinds and sizes, one of each; then CALLS
- * of the last three of these in turns; then all once more. Results are checked. */
+/* Usage: many_call_classes CALLS. It makes non-blocking collectives of 78 kinds and sizes, one
+ * of each, then CALLS of the last three of these in turn, then all 78 once more. Results are
+ * checked. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ static void start(int kind, int count, int root, MPI_Request* request) {
   if (kind == 5) MPI_Iscan(own, got, count, MPI_INT, MPI_SUM, comm, request);
 }
 
-/* Of the data that all ranks have in the same way: rank r has r + call. */
+/* Returns what an element of the result must be if rank r contributes r + call. */
 static int expected(int kind, int call, int root, int part) {
   const int sum_below = rank * (rank + 1) / 2 + (rank + 1) * call;
   const int sum = ranks * (ranks - 1) / 2 + ranks * call;
@@ -44,7 +45,8 @@ static int is_wrong(int kind, int count, int call) {
   return 0;
 }
 
-/* The last ones are the shortest. */
+/* Returns whether call number `call` at the site was wrong. Sites with greater numbers have
+ * shorter data. */
 static int is_wrong_at(int site, int call) {
   return is_wrong(site % KINDS, MOST >> site / KINDS, call);
 }

@@ -1,6 +1,6 @@
-// many_requests KEPT ROUNDS [RANK fsize|nofile]
-// ROUNDS times: initialises KEPT allreduces of 512 KiB, starts them all, the even ranks from the
-// last to the first, and frees them. First, the system refuses that rank further files.
+// Usage: many_requests KEPT ROUNDS [RANK fsize|nofile]. In each round it initialises KEPT
+// persistent allreduces of 512 KiB, starts them all (on even ranks in reverse order) and frees
+// them. If RANK is given, the operating system first refuses further files to this rank.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

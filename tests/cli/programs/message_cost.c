@@ -1,5 +1,5 @@
-/* message_cost TIMES COUNT: each call that starts or completes messages, so many times, of so many
-   doubles. Rank 1 answers every one. */
+/* Usage: message_cost TIMES COUNT. It makes each call that starts or completes messages TIMES
+ * times with COUNT doubles. Rank 1 answers each message. */
 #include <mpi.h>
 #include <stdlib.h>
 

@@ -1,6 +1,7 @@
-/* neighbor_disagrees: persistent neighbourhood calls in which rank 2 expects more, and then less,
-   than rank 0 sends. Each rank of four has one neighbour, two ranks further on. Exit 0: what is
-   sent arrives where it fits, and only the rank that expects too little gets an error. */
+/* Persistent neighbourhood collectives in which rank 2 expects first more and then less than
+ * rank 0 sends. Each of four ranks has one neighbour, whose rank is greater by two. The exit
+ * status is 0 if data arrive where they fit, and only the rank that expects too little gets an
+ * error. */
 #include <mpi.h>
 
 #include "expected.h"

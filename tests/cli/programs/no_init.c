@@ -1,4 +1,4 @@
-// Is linked to an MPI library, and does not begin MPI.
+// A program that is linked to an MPI library and does not initialise MPI.
 #include <mpi.h>
 
 int main(void) {

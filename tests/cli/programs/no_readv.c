@@ -1,7 +1,8 @@
-/* Before a rank: the kernel's answer where its rule for debuggers forbids to read other processes
- * (NO_READV=refuse), for a single word, by which Weft tries it out: MPICH copies longer data so by
- * itself. Or a count of calls at the end (NO_READV=count); or the rank is not to be read itself
- * (NO_READV=hide). */
+/* Replaces process_vm_readv() in a rank. NO_READV=refuse: it fails like the kernel if its rules
+ * for debuggers forbid to read other processes. Only reads of a single word fail, by which Weft
+ * probes whether reading is permitted, since MPICH uses the call for longer data.
+ * NO_READV=count: prints the number of calls at the end. NO_READV=hide: other processes cannot
+ * read this rank. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
-// one_copy BYTES CALLS [hole]: rank 0 sends so many bytes to all by MPI_Bcast, so often, from
-// memory of its own; prints "right" where all have them. hole: a page in the middle is not there.
+// Usage: one_copy BYTES CALLS [hole]. Rank 0 sends BYTES bytes from its own memory to all ranks by
+// MPI_Bcast, CALLS times. It prints "right" on each rank if all data have arrived. hole: a page in
+// the middle of the buffer is not mapped.
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdio.h>

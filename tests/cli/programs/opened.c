@@ -1,5 +1,6 @@
-/* opened COMMAND...: prints each file that COMMAND opens before it becomes another program.
-   Why not strace: it need not be installed. A traced process stops at every system call. */
+/* Usage: opened COMMAND.... It prints each file that COMMAND opens until it executes another
+ * program. It replaces strace, which need not be installed. It stops the traced process at every
+ * system call. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -23,7 +24,7 @@ static void print_text(pid_t pid, unsigned long address) {
   }
 }
 
-/* Prints what is opened when a system call is entered. */
+/* Prints the name of the file if the process enters a system call that opens one. */
 static void look(pid_t pid) {
   struct user_regs_struct registers;
   ptrace(PTRACE_GETREGS, pid, NULL, &registers);
@@ -41,7 +42,7 @@ int main(int argc, char** argv) {
     _exit(127);
   }
   int status = 0;
-  waitpid(pid, &status, 0); /* stopped at its own exec */
+  waitpid(pid, &status, 0); /* the child has stopped at its own exec */
   if (!WIFSTOPPED(status)) return 3;
   ptrace(PTRACE_SETOPTIONS, pid, NULL, (void*)(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC));
   for (;;) {

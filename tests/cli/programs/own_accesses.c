@@ -1,8 +1,8 @@
-/* own_accesses FILE SECONDS WHAT: what rank 0 starts with rank 1 and then leaves alone, making no
-   MPI call until it is there. Prints "helped"; or "alone", where nobody has brought it forward for
-   so many seconds. What has arrived is compared. WHAT: put, get, accumulate, get_accumulate,
-   without a request; posted, fenced: rank 1's, for which rank 0 has opened its window by
-   MPI_Win_post or MPI_Win_fence; rget; file; partitioned. */
+/* Usage: own_accesses FILE SECONDS WHAT. Rank 0 starts the transfer WHAT with rank 1 and makes
+ * no MPI call until the data have arrived. It prints "helped"; or "alone" if the transfer did
+ * not progress within SECONDS. The data that have arrived are checked. WHAT: put, get,
+ * accumulate, get_accumulate (without requests), rget, file, partitioned, or posted or fenced:
+ * accesses of rank 1 to a window that rank 0 has exposed by MPI_Win_post or MPI_Win_fence. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ enum { COUNT = 1 << 18, PARTS = 4 };
 
 static int rank;
 static double seconds;
-static volatile double* said; /* shared by both */
+static volatile double* said; /* memory that both ranks share */
 
 static void fail(const char* what) {
   fprintf(stderr, "rank %d: %s is wrong\n", rank, what);
@@ -29,7 +29,7 @@ static double now(void) {
   return time.tv_sec + 1e-9 * time.tv_nsec;
 }
 
-/* False: not in time. */
+/* Waits until *word is `value`. Returns 0 if that takes more than `seconds`. */
 static int becomes(const volatile double* word, double value) {
   const double since = now();
   while (*word != value)
@@ -64,7 +64,7 @@ static int get(double* in) {
   return there;
 }
 
-/* Rank 1 calls MPI all the time, until the data are there or rank 0 has given up. */
+/* Rank 1 calls MPI all the time, until the data have arrived or rank 0 has given up. */
 static void serve(const volatile double* word, double value) {
   int found;
   while (*word != value && said[1] == 0)
@@ -72,7 +72,8 @@ static void serve(const volatile double* word, double value) {
   said[0] = 1;
 }
 
-/* The memory is the program's, which no library can show to other ranks beforehand. */
+/* The window lies in the program's own memory, so that the library cannot share it with other
+ * ranks beforehand. */
 static int access_window(const char* what, const double* out, double* in) {
   const int puts = strcmp(what, "put") == 0, gets = strcmp(what, "get") == 0;
   const int accumulates = strcmp(what, "accumulate") == 0, brings = puts || accumulates;

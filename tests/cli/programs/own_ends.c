@@ -1,7 +1,8 @@
-/* own_ends [early]: large messages of the program's own that end in unusual ways: freed while under
-   way, cancelled, too long for their receiver, persistent and left inactive; and one-sided accesses
-   by each way in which they end; with an argument, by MPI_Win_free, too, which no program should
-   rely on. After each, Weft's thread must sleep for good. Rank 0 prints "right". */
+/* Usage: own_ends [early]. It tests large messages of the program that end in unusual ways: they
+ * are freed while in flight, cancelled, too long for their receiver, or persistent and left
+ * inactive. It also tests one-sided accesses that are completed in each possible way; with an
+ * argument also by MPI_Win_free, on which no program should rely. After each test, Weft's thread
+ * must go to sleep and not wake up. Rank 0 prints "right". */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,8 +64,8 @@ static void cancelled(void) {
   thread_comes_to_rest("no rest after MPI_Cancel");
 }
 
-/* The error is the program's, once, in its own call, not in a look of the thread's. Some libraries
-   call the handler of MPI_COMM_WORLD or MPI_COMM_SELF. */
+/* The error handler must be called once, in the program's own call, and not while Weft's thread
+ * tests the request. Some libraries call the error handler of MPI_COMM_WORLD or MPI_COMM_SELF. */
 static void too_long(void) {
   const MPI_Comm comm = MPI_COMM_WORLD;
   MPI_Errhandler handler;
@@ -105,7 +106,7 @@ static void inactive(void) {
 
 static MPI_Win window;
 
-/* Into the other rank's window. */
+/* Writes to the other rank's window. */
 static void put(int count) {
   MPI_Put(out, count, MPI_DOUBLE, 1 - rank, 0, count, MPI_DOUBLE, window);
 }
@@ -164,7 +165,7 @@ static void posted(MPI_Group others, int tests) {
   ended_by(tests ? "MPI_Win_test" : "MPI_Win_wait");
 }
 
-/* For them the thread does not wake up, nor for memory that ranks share. */
+/* Weft's thread must not wake up for windows of few bytes, nor for memory that ranks share. */
 static void short_ones(MPI_Group others) {
   const long sleeps = sleeps_of_thread();
   double* base;

@@ -1,6 +1,6 @@
-/* own_looks FILE: rank 1 puts 2 MiB into the window that rank 0 has opened, again and again;
-   neither makes an MPI call until they are there. Rank 0 prints how often its thread has slept
-   meanwhile, the least of all times. */
+/* Usage: own_looks FILE. Rank 1 repeatedly puts 2 MiB into a window that rank 0 has exposed.
+ * Neither rank makes an MPI call until the data have arrived. Rank 0 prints the least number of
+ * times that its thread slept during one such transfer. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   const int file = open(argv[1], O_RDWR | O_CREAT, 0600);
   double* const out = malloc(COUNT * sizeof *out);
   double* const base = calloc(COUNT, sizeof *base);
-  volatile int* arrived; /* so many times */
+  volatile int* arrived; /* number of transfers that have arrived */
   long least = -1;
   int rank, other;
   MPI_Group world, others;

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How often the thread has given its core away to sleep; -1: it has no name yet, since nothing has
-   called it. */
+/* Returns how often Weft's thread has yielded its core to sleep. Returns -1 if it has no name
+ * yet, because nothing has woken it. */
 static long sleeps_of_thread(void) {
   DIR* tasks = opendir("/proc/self/task");
   long sleeps = -1;

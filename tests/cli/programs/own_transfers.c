@@ -1,7 +1,7 @@
-/* own_transfers FILE SECONDS plain|persistent: messages of 2 MiB in both directions, once for each
-   completion call. Rank 0 makes no MPI call until rank 1, which has completed its part, says so in
-   memory that both share by FILE. Prints "helped"; or "alone", where nobody has brought rank 0's
-   messages forward for so many seconds. */
+/* Usage: own_transfers FILE SECONDS plain|persistent. Messages of 2 MiB go in both directions,
+ * once for each call that completes requests. Rank 0 makes no MPI call until rank 1 has
+ * completed its part and says so in the memory that both ranks map from FILE. It prints
+ * "helped"; or "alone" if rank 0's messages did not progress within SECONDS. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static double now(void) {
   return time.tv_sec + 1e-9 * time.tv_nsec;
 }
 
-/* False: not for so many seconds. */
+/* Waits until *word is `value`. Returns 0 if that takes more than `seconds`. */
 static int becomes(volatile int* word, int value, double seconds) {
   const double since = now();
   while (*word != value)
@@ -102,7 +102,7 @@ int main(int argc, char** argv) {
       helped = becomes(&said[1], round, seconds) && helped;
       complete(calls[round - 1], 2, requests);
     } else {
-      /* The messages begin after rank 0's last call. */
+      /* Rank 1 starts its messages after rank 0's last MPI call. */
       while (said[0] != round) continue;
       MPI_Sendrecv(out, COUNT, MPI_DOUBLE, 0, 0, in, COUNT, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD,
                    MPI_STATUS_IGNORE);

@@ -1,11 +1,9 @@
-/* own_windows FILE SECONDS WHAT: windows that other ranks access under locks.
-   answers: rank 0 makes no MPI call until rank 1 has accessed its windows and unlocked them, by
-   every call, in windows of every kind. It prints "right"; or "alone", where that has not happened
-   for so many seconds.
-   values: all ranks access each other's windows in every way of synchronisation, and compare what
-   has arrived. Rank 0 prints "right".
-   ends: windows that are freed in another order, stay until MPI_Finalize, or are not to be locked.
-   Rank 0 prints "right". */
+/* Usage: own_windows FILE SECONDS WHAT. It tests windows that other ranks lock and access.
+ * answers: rank 0 makes no MPI call until rank 1 has locked, accessed and unlocked its windows,
+ * by every call and in windows of every kind. It prints "right"; or "alone" if that has not
+ * happened within SECONDS. values: all ranks access each other's windows with every kind of
+ * synchronisation and check the data. Rank 0 prints "right". ends: windows are freed in another
+ * order, stay until MPI_Finalize, or have the info no_locks. Rank 0 prints "right". */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -24,7 +22,7 @@ enum { LOCK, LOCK_ALL, FENCE, POST, WAYS };
 
 static int rank, ranks;
 static double seconds;
-static volatile int* said; /* shared by all ranks */
+static volatile int* said; /* memory that all ranks share */
 
 static void fail(const char* what) {
   fprintf(stderr, "rank %d: %s is wrong\n", rank, what);
@@ -37,7 +35,7 @@ static double now(void) {
   return time.tv_sec + 1e-9 * time.tv_nsec;
 }
 
-/* False: not in time. */
+/* Waits until *word is `value`. Returns 0 if that takes too long. */
 static int becomes(const volatile int* word, int value) {
   const double since = now();
   while (*word != value)
@@ -48,8 +46,8 @@ static int becomes(const volatile int* word, int value) {
 typedef struct {
   MPI_Win window;
   long* base;
-  MPI_Aint at[MOST_RANKS]; /* where the ranks' parts begin */
-  int is_own;              /* the memory is the program's */
+  MPI_Aint at[MOST_RANKS]; /* displacement of each rank's part */
+  int is_own;              /* whether the program has allocated the memory */
 } Window;
 
 static long initial(int of, int i) {
@@ -85,8 +83,8 @@ static void free_it(Window* made, int kind) {
   if (made->is_own) free(made->base);
 }
 
-/* One access of `count` words, from the first on; what is fetched goes to `in`. The swap finds the
-   initial word. */
+/* Accesses the first `count` words at the target once. Fetched words go to `in`. The comparison
+ * of a compare-and-swap finds the initial word, so it succeeds. */
 static void access_by(int call, int target, int count, const long* out, long* in,
                       const Window* of) {
   const MPI_Aint at = of->at[target];
@@ -120,7 +118,8 @@ static void access_by(int call, int target, int count, const long* out, long* in
   }
 }
 
-/* Rank 1 does each of them alone, short and long ones, while rank 0 computes. */
+/* Rank 1 makes every access in an epoch of its own, with few and with many words, while rank 0
+ * computes. */
 static void access_all(const Window* of) {
   long* const in = malloc(COUNT * sizeof *in);
   long* const out = malloc(COUNT * sizeof *out);
@@ -184,7 +183,8 @@ static long sent(int by, int i) {
   return 10 * by + i + 1;
 }
 
-/* The rank before has accessed this rank's window, and this rank the next one's. */
+/* Checks the effects of a call. The previous rank has accessed this rank's window, and this rank
+ * the next rank's. */
 static void compare(int call, int count, const long* base, const long* in) {
   const int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
   const int is_fetched = call != PUT && call != ACCUMULATE;
@@ -216,7 +216,7 @@ static void values(int kind) {
     for (int each = 0; each < 2 * CALLS; ++each) {
       const int call = each % CALLS;
       const int count = each < CALLS || call == FETCH || call == SWAP ? 1 : COUNT;
-      if (call == GET_BY_REQUEST && way >= FENCE) continue; /* it needs a lock */
+      if (call == GET_BY_REQUEST && way >= FENCE) continue; /* MPI_Rget needs a lock */
       set(&made);
       begin(way, next, all, made.window);
       access_by(call, next, count, out, in, &made);
@@ -258,10 +258,10 @@ static void ends(void) {
   MPI_Win_fence(MPI_MODE_NOSUCCEED, made[0].window);
   free_it(&made[0], ALLOCATED);
   MPI_Info_free(&info);
-  make(ALLOCATED, MPI_INFO_NULL); /* stays */
+  make(ALLOCATED, MPI_INFO_NULL); /* is not freed before MPI_Finalize */
 }
 
-/* Whether all ranks may share a window's memory. */
+/* Returns whether all ranks can share the memory of a window. */
 static int on_one_node(void) {
   MPI_Comm node;
   int size;

@@ -1,5 +1,6 @@
-// What Weft carries out and what it passes on, each once: persistent, large count, one rank,
-// nothing to move, hinted, blocking. Exits with 1 if a result is wrong.
+// Makes each kind of call that Weft carries out or passes on to the MPI library once: persistent,
+// large count, one rank, nothing to move, with a hint, blocking. The exit status is 1 if a result
+// is wrong.
 #include <mpi.h>
 
 int main(int argc, char** argv) {

@@ -1,6 +1,6 @@
-// plans [few]: persistent collectives of several lengths, against the library's blocking ones; and
-// their initialisation must leave the application's buffers as they are. few: every other kind in
-// every other length.
+// Usage: plans [few]. It compares persistent collectives of several lengths with the MPI library's
+// blocking ones. The initialisation of persistent collectives must leave the application's buffers
+// unchanged. few: tests only every other kind with every other length.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static int is_as(const double* buffer, const double* other) {
   return memcmp(buffer, other, sizeof(double) * (size_t)all_counts(MOST)) == 0;
 }
 
-// The number of what is wrong.
+// Tests one collective. Returns the number of errors.
 static int check(int kind, int count) {
   MPI_Request request;
   int wrong = 0;

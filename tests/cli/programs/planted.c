@@ -1,5 +1,5 @@
-// Mistakes with operations in flight, one a function; each line that is wrong names its rule. With
-// the argument "right" the program makes none of them.
+// Mistakes with operations in flight, one in each function. A trailing comment at each wrong line
+// names the rule that it breaks. With the argument "right" the program makes no mistake.
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static void receive_read(void) {
   MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
 }
 
-// The buffer begins inside a page.
+// The buffer does not begin at the border of a page.
 static void receive_written(void) {
   MPI_Request both[2];
   MPI_Irecv(out + 1, COUNT - 1, MPI_DOUBLE, peer, 9, MPI_COMM_WORLD, &both[1]);
@@ -50,7 +50,7 @@ static void send_copied(void) {
   MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
 }
 
-// Other data on the buffer's first page are used meanwhile.
+// The program uses other data on the buffer's first page, which is allowed.
 static void beside_the_buffer(void) {
   MPI_Request both[2];
   MPI_Irecv(out, COUNT - 1, MPI_DOUBLE, peer, 19, MPI_COMM_WORLD, &both[1]);
@@ -85,7 +85,7 @@ static void ready(void) {
   MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
 }
 
-// The first of two that are waited for by themselves.
+// The mistake is made with the first of two operations.
 static void tested(void) {
   MPI_Request both[2];
   int done = 0;
@@ -328,8 +328,8 @@ static void order(void) {
   MPI_Comm_free(&comm);
 }
 
-// Each mistake of several ranks is made on a communicator of its own, since the library may refuse
-// the call.
+// Returns a new communicator. Each mistake that involves several ranks is made on a communicator of
+// its own, since the library may refuse the call.
 static MPI_Comm another(void) {
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -390,7 +390,7 @@ static void count_of_reduction(void) {
   MPI_Reduce(in, out, wrong ? 8 - 4 * rank : 4, MPI_DOUBLE, MPI_SUM, 0, comm);  // counts MPI_Reduce
 }
 
-// The receive count is that of one rank's block.
+// The mistake is the receive count: it must be that of one rank's block, not of all blocks.
 static void count_of_blocks(void) {
   MPI_Comm comm = another();
   const int all = wrong ? 2 : 1;

@@ -1,4 +1,4 @@
-// After a mistake no rank gets on: each waits in another call.
+// A mistake after which no rank can continue: each waits in another call.
 #include <mpi.h>
 
 static double value[16];

@@ -1,5 +1,5 @@
-// Right programs with operations in flight, of which a checker that sees too little or too much
-// would say that they are wrong. One a function; the program says nothing.
+// Correct programs with operations in flight. A checker that sees too little or too much would
+// report them as wrong. There is one program in each function. They print nothing.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -31,7 +31,7 @@ static int find(struct dl_phdr_info* object, size_t size, void* library) {
   return 0;
 }
 
-// As interpreters complete operations.
+// MPI_Wait is looked up by dlsym(), as interpreters do.
 static void wait_is_looked_up(void) {
   void* library = NULL;
   int (*wait)(MPI_Request*, MPI_Status*);
@@ -53,7 +53,8 @@ static void jumps(MPI_Comm* comm, int* code, ...) {
   longjmp(back, 1);
 }
 
-// The wait completes the receive, whose message is too long, and never returns.
+// MPI_Wait completes the receive, whose message is too long. The error handler leaves MPI_Wait by
+// longjmp().
 static void wait_is_left(void) {
   static double one, two[2];
   MPI_Errhandler handler;
@@ -72,7 +73,7 @@ static void wait_is_left(void) {
   MPI_Errhandler_free(&handler);
 }
 
-// The wait says that it failed; the request stays, since it is persistent.
+// MPI_Wait returns an error. The request remains, since it is persistent.
 static void wait_fails(void) {
   static double one, two[2];
   MPI_Request request;
@@ -92,7 +93,7 @@ static int completes(MPI_Comm comm, int key, void* value, void* state) {
   return MPI_Wait(&pending, MPI_STATUS_IGNORE);
 }
 
-// A callback of the communicator's completes what was started outside.
+// A delete callback of the communicator completes an operation that was started before.
 static void completed_in_a_callback(MPI_Comm comm) {
   static double sum[2];
   int key;
@@ -101,7 +102,7 @@ static void completed_in_a_callback(MPI_Comm comm) {
   MPI_Iallreduce(in, sum, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &pending);
 }
 
-// At the border of a grid nobody sends or receives: all buffers are the program's.
+// With MPI_PROC_NULL nothing is sent or received, so the program may use all buffers.
 static void with_nobody(void) {
   MPI_Request four[4];
   for (int i = 0; i < 2; ++i) {
@@ -110,13 +111,13 @@ static void with_nobody(void) {
   }
   for (int i = 0; i < COUNT; ++i) out[i] = i;
   MPI_Waitall(4, four, MPI_STATUSES_IGNORE);
-#ifdef MPICH_VERSION  // others refuse this type
+#ifdef MPICH_VERSION  // other libraries refuse MPI_DATATYPE_NULL
   MPI_Irecv(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 3, MPI_COMM_WORLD, four);
   MPI_Wait(four, MPI_STATUS_IGNORE);
 #endif
 }
 
-// The library's own thread may receive meanwhile.
+// The MPI library's own thread may receive the message while the program computes.
 static void received_while_computing(void) {
   MPI_Request both[2];
   MPI_Irecv(out, COUNT, MPI_DOUBLE, peer, 4, MPI_COMM_WORLD, &both[0]);

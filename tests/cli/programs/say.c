@@ -1,4 +1,4 @@
-/* Says what it was started with: its LD_PRELOAD and WEFT_ENGINE. */
+/* Prints the values of LD_PRELOAD and WEFT_ENGINE with which it was started. */
 #include <stdio.h>
 #include <stdlib.h>
 

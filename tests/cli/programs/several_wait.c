@@ -1,4 +1,4 @@
-/* Sixteen threads of rank 0 wait at a time for what rank 1 starts late. */
+/* Sixteen threads of rank 0 wait at the same time for collectives that rank 1 starts late. */
 #include <mpi.h>
 #include <pthread.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* A tool between Weft and the MPI library, whose MPI_Bcast takes so much longer that no load hides
- * it. */
+/* A PMPI tool between Weft and the MPI library. It makes MPI_Bcast so slow that other load on
+ * the machine cannot hide the difference. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

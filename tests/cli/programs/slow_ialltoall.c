@@ -1,4 +1,4 @@
-/* A tool between Weft and the MPI library, whose MPI_Ialltoall takes 5 ms longer. */
+/* A PMPI tool between Weft and the MPI library, which makes MPI_Ialltoall 5 ms slower. */
 #include <mpi.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// Two processes and two that they spawn share a communicator; the spawned ones have no Weft, since
-// it was brought by `weft run` in the first two.
+// Two processes share a communicator with two processes that they spawn. The spawned ones do not
+// load Weft, since `weft run` preloads it in the first two only.
 #include <mpi.h>
 #include <stdio.h>
 

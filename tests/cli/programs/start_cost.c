@@ -1,7 +1,8 @@
-// start_cost CALLS nonblocking|persistent|waitall|root|reader DOUBLES [wait|waitall|test]
-// What the start of one allreduce costs rank 0 until it returns: rank 1 comes later, so that
-// nothing can be complete and every start of rank 0 executes the same instructions. root, reader:
-// of a bcast, what start and end cost it, where the other rank has begun before that.
+// Usage: start_cost CALLS nonblocking|persistent|waitall|root|reader DOUBLES [wait|waitall|test].
+// It counts what the start of one allreduce costs rank 0 until the start returns. Rank 1 starts
+// later, so that no collective can be complete and every start on rank 0 executes the same
+// instructions. root, reader: it counts what start and completion of a bcast cost the root, or a
+// rank that reads from it, if the other rank has started before.
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static void bcasts(int calls, int root, double* data, int doubles, int rank, con
 }
 
 int main(int argc, char** argv) {
-  const int waitall = strcmp(argv[2], "waitall") == 0;  // of persistent requests
+  const int waitall = strcmp(argv[2], "waitall") == 0;  // waitall: completes persistent requests
   const int persistent = waitall || strcmp(argv[2], "persistent") == 0;
   const int calls = atoi(argv[1]), doubles = atoi(argv[3]);
   double* in = calloc(doubles, sizeof *in);

@@ -1,5 +1,5 @@
-/* Rank 2 of four starts a bcast, in which it has to pass the data on to rank 3, and first waits for
- * a message that rank 3 sends once it has the data. */
+/* Rank 2 of four starts a bcast, in which it must pass the data on to rank 3. Before it
+ * completes the bcast, it waits for a message that rank 3 sends once it has the data. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
