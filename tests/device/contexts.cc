@@ -1,6 +1,6 @@
-// The stand-in's devices and their contexts. WEFT_STANDIN_DEVICES: how many there are, else one;
-// WEFT_STANDIN_STRANGERS: two of them, as in "0-2", of which neither reaches the other one's
-// memory.
+// The devices of the stand-in for CUDA's driver, and their contexts. WEFT_STANDIN_DEVICES: number
+// of devices, 1 by default. WEFT_STANDIN_STRANGERS: two devices that cannot access each other's
+// memory, such as "0-2".
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -16,20 +16,22 @@
 namespace standin {
 namespace {
 
-// The same handle comes again after a reset, with another number.
+// A context. After a reset of the device the same object, and so the same handle, is used again
+// with a new id.
 struct Context {
   int device = 0;
   std::uint64_t id = 0;
   bool gone = false;
 };
 
-std::mutex mutex;  // guards what contexts are, and the next three
+std::mutex mutex;  // guards the contexts and the next three variables
 std::uint64_t ids = 0;
-// Never destroyed: threads end after the program.
+// Never destroyed, since threads may run longer than main().
 auto& primary = *new std::map<int, Context>;
 auto& others = *new std::deque<Context>;
 thread_local Context* current = nullptr;
-thread_local std::vector<Context*> below;  // on the thread's stack
+// The contexts below `current` on the thread's stack of contexts.
+thread_local std::vector<Context*> below;
 
 int devices() {
   const char* const given = std::getenv("WEFT_STANDIN_DEVICES");
@@ -116,7 +118,7 @@ DRIVER int cuDevicePrimaryCtxRetain(void** made, int device) {
   return stopped("cuDevicePrimaryCtxRetain");
 }
 
-// As cudaDeviceReset: what belongs to it is gone.
+// Like cudaDeviceReset: everything that was made in the device's primary context is gone.
 DRIVER int cuDevicePrimaryCtxReset_v2(int device) {
   if (device < 0 || device >= devices()) return kInvalidDevice;
   const std::lock_guard lock(standin::mutex);

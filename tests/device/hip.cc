@@ -1,6 +1,7 @@
-// A stand-in for HIP's runtime, over the same memory that the processor cannot touch: what Weft and
-// its test call. STANDIN_HIP_VERSION is ROCm's major version, 6 by default: up to version 5 the
-// types of memory have other numbers, and to ask for the processor's memory is an error.
+// A stand-in for HIP's runtime: the functions that Weft and its tests call. Its device memory is
+// that of the stand-in for CUDA's driver, which the processor cannot access. STANDIN_HIP_VERSION is
+// ROCm's major version, 6 by default. Up to version 5 the kinds of memory have other numbers, and a
+// query about the processor's memory is an error.
 #include <cstdlib>
 
 #include "standin.h"
@@ -68,7 +69,7 @@ DRIVER int hipMemcpy(void* to, const void* from, std::size_t bytes, int directio
   return copied(to, from, bytes, direction);
 }
 
-// Of pageable memory: the caller waits.
+// If one side is pageable memory, the caller waits until the copy is complete.
 DRIVER int hipMemcpyAsync(void* to, const void* from, std::size_t bytes, int direction,
                           void* stream) {
   if (const int code = cuStreamSynchronize(stream)) return told(code);

@@ -1,4 +1,5 @@
-// The stand-in's kernels: functions by name, which a stream calls with copies of their parameters.
+// The kernels of the stand-in for CUDA's driver: functions that are found by name. A stream calls
+// them with copies of their parameters.
 #include <cstring>
 #include <map>
 #include <memory>
@@ -29,7 +30,8 @@ weft_gpu_flags flags_in(void* const* parameters) {
   return flags;
 }
 
-// False: one of them must not be made, as the driver would say.
+// Finds the addresses at which the processor can make the copies. Returns false if the driver would
+// refuse one of them.
 bool find_copies(void* const* parameters, weft::gpu::ShortCopies* copies) {
   std::memcpy(copies, parameters[1], sizeof *copies);
   for (int i = 0; i < copies->count; ++i) {
@@ -42,13 +44,13 @@ bool find_copies(void* const* parameters, weft::gpu::ShortCopies* copies) {
   return true;
 }
 
-// One thread is all of a block.
+// A stand-in's block has one thread.
 void start(void* const* parameters) {
   weft::gpu::ShortCopies copies;
   if (find_copies(parameters, &copies)) copy_and_start(flags_in(parameters), copies, 0, 1, [] {});
 }
 
-// What it copies to may go while it waits.
+// Finds the copies' addresses only after the wait, since their destinations may be freed meanwhile.
 void wait(void* const* parameters) {
   weft::gpu::ShortCopies copies{};
   const weft_gpu_flags flags = flags_in(parameters);
@@ -56,7 +58,7 @@ void wait(void* const* parameters) {
   if (find_copies(parameters, &copies)) wait_and_copy(flags, copies, 0, 1, [] {});
 }
 
-// A kernel of a module that a context has loaded.
+// A kernel that a context has loaded with a module.
 struct Function {
   const Kernel* kernel;
   std::uint64_t context;
@@ -96,7 +98,7 @@ DRIVER int cuModuleGetFunction(void** function, void*, const char* name) {
   const auto found = kernels().find(name);
   if (found == kernels().end()) return kNotFound;
   const std::uint64_t mine = owner().id;
-  // What was made before may be in use by another thread.
+  // An existing entry is not changed, since another thread may be using it.
   const auto [made, is_new] = functions.try_emplace({&found->second, mine});
   if (is_new) made->second = {&found->second, mine};
   *function = &made->second;
@@ -113,7 +115,7 @@ bool is_of_another_context(void* function) {
   return static_cast<const Function*>(function)->context != owner().id;
 }
 
-// What a launch of it does, with copies of its parameters.
+// Returns what a launch of the kernel does, with copies of its parameters.
 Task task_of(void* function, void** parameters) {
   const Kernel* const kernel = static_cast<const Function*>(function)->kernel;
   auto copies = std::make_shared<std::vector<std::vector<std::byte>>>();
@@ -137,7 +139,7 @@ DRIVER int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned
   return enqueue(stream, task_of(function, parameters));
 }
 
-// It starts when there is a place for each of its blocks.
+// The kernel starts once there is a free place for each of its blocks.
 DRIVER int cuLaunchCooperativeKernel(void* function, unsigned gx, unsigned gy, unsigned gz,
                                      unsigned, unsigned, unsigned, unsigned, void* stream,
                                      void** parameters) {

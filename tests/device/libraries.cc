@@ -1,6 +1,6 @@
-// Stand-ins for what programs on GPUs load beside the driver: cuFFT's transforms, by the definition
-// of a Fourier transform, and cuBLAS's product of a matrix with a vector; both in the stream. The
-// processor's product. And the kernels of kernels/gpu_programs.cu.
+// Stand-ins for libraries that programs on GPUs load beside the driver: cuFFT's transforms,
+// computed by the definition of a Fourier transform, and cuBLAS's product of a matrix and a vector.
+// Both are enqueued in the stream. This file also has the kernels of kernels/gpu_programs.cu.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -35,7 +35,7 @@ T* data_of(T* pointer) {
   return static_cast<T*>(standin_data(pointer));
 }
 
-// As cufftPlanMany describes it: `rank` extents, of which the last is the fastest.
+// A plan as cufftPlanMany describes it: `rank` extents, of which the last one varies fastest.
 struct Plan {
   int rank = 0, extents[3] = {1, 1, 1}, batch = 1, distance = 0;
   void* stream = nullptr;
@@ -44,7 +44,7 @@ struct Plan {
 std::mutex plans_mutex;
 std::map<int, Plan> plans;
 
-// Lines along one axis: `stride` between their points.
+// Transforms all lines along one axis. stride: distance between neighbouring points of a line.
 void transform_lines(Complex* data, int points, int extent, int stride, int sign) {
   std::vector<Complex> line(static_cast<std::size_t>(extent));
   for (int start = 0; start < points; ++start) {
@@ -111,7 +111,7 @@ const bool added = [] {
     notify_gate(parameter<const std::uint64_t*>(p, 0), parameter<std::uint64_t*>(p, 1),
                 parameter<std::uint64_t>(p, 2));
   });
-  // Of a grid of this size, which its caller asks for.
+  // The kernel's grid has the size that its caller asks for.
   standin_add_kernel("notify_compute_kernel", 2, computations, [](void* const* p) {
     float* const out = data_of(parameter<float*>(p, 0));
     for (long i = 0; i < kComputeBlocks * kComputeThreads; ++i) {
@@ -173,7 +173,7 @@ DRIVER int cublasSetStream_v2(void* handle, void* stream) {
   return standin::kSuccess;
 }
 
-// y = A x alone.
+// Computes y = A x. Returns an error for other values of alpha, beta and the strides.
 DRIVER int cublasDgemv_v2(void* handle, int transposed, int rows, int columns, const double* alpha,
                           const double* matrix, int leading, const double* x, int x_step,
                           const double* beta, double* y, int y_step) {

@@ -1,5 +1,6 @@
-// A stand-in for NCCL: the ranks' streams exchange through memory that their processes share. As
-// NCCL, it refuses two ranks with one device. In a group, one message goes from a rank to another.
+// A stand-in for NCCL. The ranks' streams exchange data through memory that their processes share.
+// Like NCCL, it refuses two ranks with the same device. In a group, at most one message goes from a
+// rank to another.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -31,13 +32,13 @@ struct Id {
 };
 static_assert(sizeof(Id) == 128);
 
-// From one rank to another: a piece of a message at a time.
+// The slot through which one rank sends messages to another, one piece at a time.
 struct TagRange {
   std::atomic<std::uint64_t> sent, taken;
   std::byte piece[kPiece];
 };
 
-// Memory of zeros at first.
+// The ranks' shared memory, which initially holds zeros.
 struct Shared {
   std::atomic<int> joined;
   int devices[kMostRanks];
@@ -55,7 +56,8 @@ struct Comm {
   Shared* shared;
   int rank, ranks;
 
-  // False: the tag range is not ready.
+  // Moves the next piece of the message. Returns false if the other rank has not emptied or filled
+  // the slot yet.
   bool move_piece(Message* one) const {
     TagRange& tag_range =
         one->is_sent ? shared->tag_ranges[rank][one->peer] : shared->tag_ranges[one->peer][rank];
@@ -83,7 +85,8 @@ struct Comm {
   }
 };
 
-// What this thread has put into a group until now, of one communicator in one stream.
+// The messages that this thread has put into the current group. They belong to one communicator and
+// one stream.
 struct Group {
   int depth = 0;
   const Comm* comm = nullptr;

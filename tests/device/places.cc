@@ -1,7 +1,7 @@
-// Places for the blocks of cooperative kernels, of a device that several processes share at one
-// time. WEFT_STANDIN_DEVICE names a file of two numbers that all of them map: how many places there
-// are, one on each multiprocessor, and how many are taken. Without it there is one, for each
-// process.
+// Places for the blocks of cooperative kernels on a device that several processes share.
+// WEFT_STANDIN_DEVICE names a file of two numbers that all processes map: how many places there
+// are, one on each multiprocessor, and how many are taken. Without the variable each process has a
+// count of its own.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -38,7 +38,8 @@ int all_places() {
   return static_cast<int>(places()->all);
 }
 
-// All at once, as a cooperative kernel's blocks start.
+// Waits until there are enough places and takes all of them at once, since the blocks of a
+// cooperative kernel start together.
 void take_places(unsigned blocks) {
   Places* const one = places();
   std::int64_t taken = __atomic_load_n(&one->taken, __ATOMIC_RELAXED);

@@ -1,4 +1,5 @@
-// The stand-in's kernels of reductions: Weft's own functions, in a loop.
+// The kernels of reductions in the stand-in for CUDA's driver. They run Weft's own device functions
+// in a loop.
 #include <atomic>
 #include <cstring>
 
@@ -32,14 +33,14 @@ Sharing sharing_in(void* const* parameters) {
   return sharing;
 }
 
-// One thread is all of a block.
+// Stands in for the exchange between a block's threads. A stand-in's block has one thread.
 bool alone(bool lost) {
   return lost;
 }
 
 std::atomic<bool> last_first{false};
 
-// One block after the other runs.
+// Runs all blocks, one after the other.
 template <class Run>
 void for_each_block(int blocks, const Run& run) {
   const bool backwards = last_first;

@@ -1,4 +1,4 @@
-// The stand-in's memory and failures.
+// The memory and the planted failures of the stand-in for CUDA's driver.
 #include "standin.h"
 
 #include <fcntl.h>
@@ -18,35 +18,37 @@
 namespace standin {
 namespace {
 
-constexpr int kProcessors = 16;  // of what devices are asked for
+constexpr int kProcessors = 16;  // multiprocessors of a device; below: numbers of attributes
 constexpr int kOfContext = 1, kOfMemoryType = 2, kOfBlock = 7, kOfManaged = 8, kOfDevice = 9;
 constexpr unsigned kDevice = 2, kHost = 1;
 
-// What is in it lies in memory without a name, so that other processes can map it, too.
+// A block of memory. The contents of device memory lie in an unnamed file, so that other processes
+// can map them, too.
 struct Block {
   std::size_t bytes;
-  std::byte* data;  // of pinned memory: the memory
-  int file = -1;    // of memory of the device
+  std::byte* data;  // where the processor finds the contents
+  int file = -1;    // file of the contents; -1 if not device memory
   bool managed = false;
-  bool mapped = false;  // another process's
+  bool mapped = false;  // whether another process has allocated it
   int device = 0;
   void* context = nullptr;
-  bool registered = false;  // somebody else's memory, which the device only maps
-  std::uint64_t id = 0;     // of memory of the device
+  bool registered = false;  // whether it was allocated elsewhere and the device only maps it
+  std::uint64_t id = 0;     // number of the allocation, for device memory
   std::uint64_t context_id = 0;
 };
 
-std::mutex mutex;               // guards the next six
-std::uint64_t block_count = 0;  // so many there have been
-std::map<int, int> attributes;  // those that are not 1
-std::map<Address, Block> all;   // the device's, by address
+std::mutex mutex;               // guards the next six variables
+std::uint64_t block_count = 0;  // number of device blocks allocated so far
+std::map<int, int> attributes;  // attributes of the device whose value is not 1
+std::map<Address, Block> all;   // device memory, by address
 std::map<Address, Block> pinned;
 std::deque<std::pair<Address, std::size_t>> freed;
-std::map<std::string, std::pair<int, int>> planted;  // by call: how many until it fails, and how
+// By call: number of calls until it fails, and its code.
+std::map<std::string, std::pair<int, int>> planted;
 std::atomic<int> error{kSuccess};
 std::atomic<int> driver_version{12040};
 
-// As the driver's: passed by value.
+// What the driver's memory handles hold here. They are passed by value.
 struct MemoryHandle {
   int process, file;
   std::size_t bytes;
@@ -55,14 +57,15 @@ struct MemoryHandle {
 };
 static_assert(sizeof(MemoryHandle) == 64);
 
-// WEFT_STANDIN_MOST_AT_ONCE: bytes of a copy that the processor waits for; more are refused, so
-// that a test sees who makes a large one.
+// Returns the value of WEFT_STANDIN_MOST_AT_ONCE: the most bytes of a copy that the calling thread
+// waits for. Longer ones are refused, so that a test finds out who makes them.
 std::size_t most_at_once() {
   const char* const given = std::getenv("WEFT_STANDIN_MOST_AT_ONCE");
   return given ? std::strtoull(given, nullptr, 10) : ~std::size_t{0};
 }
 
-// Pages that nobody can touch, whose content is that of the file.
+// Maps the file for the processor, and reserves inaccessible pages whose address is the device's
+// address of the same contents.
 int map_block(int file, std::size_t bytes, bool mapped, Address* address) {
   const Owner mine = owner();
   void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -77,8 +80,8 @@ int map_block(int file, std::size_t bytes, bool mapped, Address* address) {
   return kSuccess;
 }
 
-// The addresses of the last blocks that were freed are nobody else's, so that a use of them is
-// seen.
+// Keeps the addresses of the last freed blocks from being used again, so that an access to them is
+// noticed.
 void keep_apart(Address address, std::size_t bytes) {
   constexpr std::size_t kMost = 64;
   mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE,
@@ -158,7 +161,8 @@ bool is_reached_from(int device, Address address) {
   return !block || block->device == device || block->managed || block->mapped;
 }
 
-// Of memory of the device; 0: there is none, or it has been reset.
+// Returns the number of the allocation of device memory at this address; 0 if there is none, or its
+// device was reset.
 static std::uint64_t block_at(Address address) {
   Owner its{};
   std::uint64_t id = 0;
@@ -298,7 +302,7 @@ DRIVER int cuDeviceGetName(char* name, int bytes, int) {
   return kSuccess;
 }
 
-// Negative: the driver does not know it.
+// A negative value means that the driver does not know the attribute.
 DRIVER int cuDeviceGetAttribute(int* value, int which, int) {
   const std::lock_guard lock(standin::mutex);
   const auto found = attributes.find(which);
@@ -361,8 +365,8 @@ static bool shares_managed_memory() {
   return cuDeviceGetAttribute(&shares, kConcurrentManagedAccess, 0) == kSuccess && shares != 0;
 }
 
-// Processor and device reach it. Where the device does not share it while kernels run, the
-// processor never does here.
+// Both processor and device can access managed memory. If the device does not permit concurrent
+// access while kernels run, the processor's access is always forbidden here.
 DRIVER int cuMemAllocManaged(Address* address, std::size_t bytes, unsigned) {
   if (const int code = stopped("cuMemAllocManaged")) return code;
   if (const int code = cuMemAlloc_v2(address, bytes)) return code;
@@ -379,7 +383,7 @@ DRIVER int cuMemAllocManaged(Address* address, std::size_t bytes, unsigned) {
   return kSuccess;
 }
 
-// handle: bytes at any address, as in cuda.h.
+// handle: bytes at any alignment, as in cuda.h.
 DRIVER int cuIpcGetMemHandle(void* handle, Address address) {
   if (const int code = stopped_without_context("cuIpcGetMemHandle")) return code;
   const std::lock_guard lock(standin::mutex);

@@ -1,4 +1,5 @@
-// The stand-in's kernels of kernels/gpu_stencil: one thread does what the grid does on a device.
+// The kernels of kernels/gpu_stencil in the stand-in for CUDA's driver. One thread does what the
+// whole grid does on a device.
 #include <cstring>
 
 #include "kernels/gpu_stencil.h"

@@ -1,7 +1,7 @@
-// The stand-in's streams, events, copies and graphs. A stream is a thread with a queue. What is
-// captured becomes nodes; each stream of a capture is a tag range, and a launched graph has a
-// thread for each tag range but the first, so that its branches run beside each other as on a
-// device.
+// Streams, events, copies and graphs of the stand-in for CUDA's driver. A stream is a thread with a
+// queue. Captured work becomes nodes of a graph. Each captured stream is numbered in the graph
+// (tag_range). A launched graph has one thread for each of these numbers except the first, so that
+// its branches run concurrently as on a device.
 #include "streams.h"
 
 #include <algorithm>
@@ -26,16 +26,15 @@
 namespace standin {
 namespace {
 
-// ---- Graphs
-// ---------------------------------------------------------------------------------------
+// ---- Graphs ------------------------------------------------------------------------
 
 struct Node {
   Task task;
-  std::vector<int> after;  // each is an earlier node
+  std::vector<int> after;  // numbers of the earlier nodes for which this one waits
   int tag_range;
 };
 
-// One of the user's that lives as long as graphs refer to it.
+// An object of the user's that lives as long as graphs refer to it.
 using Kept = std::shared_ptr<void>;
 
 struct Graph {
@@ -85,18 +84,17 @@ class Launch {
   std::vector<bool> ended_;
 };
 
-// ---- Streams
-// --------------------------------------------------------------------------------------
+// ---- Streams -----------------------------------------------------------------------
 
 struct Stream;
 
-// Of captures, and of threads: what is forbidden, and to whom.
+// Modes of captures and of threads: which calls are forbidden, and to which threads.
 constexpr int kGlobal = 0, kRelaxed = 2;
 
 struct Capture {
   std::shared_ptr<Graph> graph = std::make_shared<Graph>();
   Stream* origin = nullptr;
-  std::map<Stream*, std::vector<int>> tips;  // what the next node of a stream comes after
+  std::map<Stream*, std::vector<int>> tips;  // nodes for which the next node of a stream waits
   std::map<Stream*, int> tag_ranges;
   std::thread::id thread;
   int mode = kGlobal;
@@ -110,7 +108,7 @@ struct Capture {
     graph->nodes.push_back({std::move(task), tips[stream], tag_ranges[stream]});
     tips[stream] = {number};
   }
-  // All nodes of other streams come before the origin's end.
+  // Returns whether all nodes of other streams precede the last node of the origin.
   bool joined() const {
     std::vector<bool> before(graph->nodes.size());
     for (const int tip : tips.at(origin)) before[static_cast<std::size_t>(tip)] = true;
@@ -125,9 +123,9 @@ struct Capture {
 struct Stream {
   explicit Stream(bool blocking) : is_blocking(blocking) {}
 
-  const bool is_blocking;  // the default stream waits for it
+  const bool is_blocking;  // whether the default stream waits for it
   const Owner its = owner();
-  std::shared_ptr<Capture> capture;  // guarded by `captures`
+  std::shared_ptr<Capture> capture;  // guarded by the mutex `captures`
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Task> queue;
@@ -165,7 +163,7 @@ struct Stream {
       busy = true;
       lock.unlock();
       task();
-      task = nullptr;  // what it keeps may go before it counts as done
+      task = nullptr;  // frees what the task keeps before the stream counts as idle
       lock.lock();
       busy = false;
       changed.notify_all();
@@ -173,7 +171,8 @@ struct Stream {
   }
 };
 
-// Which of the recordings has been reached; waiting is for the one that was the last then.
+// An event. reached: number of the latest recording that the stream has executed. A wait is for the
+// recording that was the last one when the wait was enqueued.
 struct Event {
   struct State {
     std::mutex mutex;
@@ -183,16 +182,16 @@ struct Event {
   std::shared_ptr<State> state = std::make_shared<State>();
   std::uint64_t recorded = 0;
   const Owner its = owner();
-  std::shared_ptr<Capture> capture;  // where the last recording was captured
+  std::shared_ptr<Capture> capture;  // capture in which the last recording was made
   std::vector<int> tips;
 };
 
-std::mutex captures;  // guards what captures and events are, and the next
+std::mutex captures;  // guards captures, events and the next variable
 std::set<std::shared_ptr<Capture>> captures_active;
 thread_local int capture_mode = kGlobal;
 
-std::mutex streams;  // guards the next
-// Those that there are, but the default one. Never destroyed: threads end after the program.
+std::mutex streams;  // guards the next variable
+// All streams except the default ones. Never destroyed, since threads may run longer than main().
 auto& all_streams = *new std::map<void*, std::shared_ptr<Stream>>;
 
 void* add_stream(bool blocking) {
@@ -204,7 +203,8 @@ void* add_stream(bool blocking) {
 }
 
 void remove_stream(void* handle) {
-  std::shared_ptr<Stream> gone;  // which ends when nothing holds the mutex
+  // Destroyed after the lock, since its thread must be joined without the mutex.
+  std::shared_ptr<Stream> gone;
   const std::lock_guard lock(streams);
   if (const auto found = all_streams.find(handle); found != all_streams.end()) {
     gone = std::move(found->second);
@@ -225,7 +225,7 @@ std::vector<std::shared_ptr<Stream>> blocking_streams() {
   return found;
 }
 
-// cudaStreamPerThread: another stream in each thread.
+// The stream cudaStreamPerThread, of which each thread has its own.
 struct OwnStream {
   void* const handle = add_stream(true);
   ~OwnStream() { remove_stream(handle); }
@@ -235,7 +235,7 @@ bool is_default(const void* handle) {
   return handle == nullptr || handle == reinterpret_cast<void*>(1);
 }
 
-// Each context has a default one.
+// Returns the default stream of the current context.
 Stream* default_stream() {
   static std::mutex mutex;
   static auto& all = *new std::map<std::uint64_t, std::unique_ptr<Stream>>;
@@ -252,13 +252,14 @@ Stream* stream_of(void* handle) {
   return static_cast<Stream*>(own[owner().id].handle);
 }
 
-// The default stream's work, and what that waits for.
+// Waits for the work in the default stream and in the streams for which it waits.
 void drain_default() {
   stream_of(nullptr)->drain();
   for (const auto& one : blocking_streams()) one->drain();
 }
 
-// As cudaThreadExchangeStreamCaptureMode says it. Under `captures`.
+// Returns whether the capture forbids unsafe calls to this thread, by the rules of
+// cudaThreadExchangeStreamCaptureMode. Needs the mutex `captures`.
 bool forbids(const Capture& one) {
   if (capture_mode == kRelaxed || one.mode == kRelaxed) return false;
   const bool mine = one.thread == std::this_thread::get_id();
@@ -311,10 +312,9 @@ int wait_as_default_stream() {
 
 using namespace standin;
 
-// ---- The driver's functions
-// -----------------------------------------------------------------------
+// ---- The driver's functions --------------------------------------------------------
 
-// Of pageable memory: the caller waits.
+// Copies from or to pageable memory. The caller waits until the copy is complete.
 static int copy_pageable(Address to, Address from, std::size_t bytes, void* stream) {
   if (!may_copy_now(to, from, bytes)) return kInvalidValue;
   {
@@ -344,7 +344,7 @@ DRIVER int cuMemcpyAsync(Address to, Address from, std::size_t bytes, void* stre
   });
 }
 
-// As in cuda.h.
+// Declared as in cuda.h.
 struct CUDA_MEMCPY2D {
   std::size_t from_x, from_y;
   unsigned from_type;
@@ -401,7 +401,7 @@ DRIVER int cuStreamWriteValue64_v2(void* stream, Address to, std::uint64_t value
       stream, [=] { weft_device_store(reinterpret_cast<std::uint64_t*>(reachable(to)), value); });
 }
 
-// As the driver's with CU_STREAM_WAIT_VALUE_GEQ: the difference is a signed number.
+// Like the driver's with CU_STREAM_WAIT_VALUE_GEQ: the difference is compared as a signed number.
 DRIVER int cuStreamWaitValue64_v2(void* stream, Address at, std::uint64_t value, unsigned flags) {
   if (const int code = stopped_without_context("cuStreamWaitValue64")) return code;
   if (flags != 0) return kInvalidValue;
@@ -473,7 +473,7 @@ DRIVER int cuEventQuery(void* handle) {
   if (const int code = stopped("cuEventQuery")) return code;
   if (!may_allocate()) return kCaptureUnsupported;
   auto* const event = static_cast<Event*>(handle);
-  if (is_gone(event->its)) std::abort();  // anything may happen
+  if (is_gone(event->its)) std::abort();  // with a real driver this is undefined
   const std::lock_guard lock(captures);
   const std::lock_guard state_lock(event->state->mutex);
   return event->state->reached >= event->recorded ? kSuccess : kNotReady;
@@ -485,7 +485,7 @@ DRIVER int cuStreamWaitEvent(void* stream_handle, void* handle, unsigned) {
   Stream* const stream = stream_of(stream_handle);
   const std::lock_guard lock(captures);
   if (const auto& from = event->capture) {
-    if (!from->graph) return kInvalidValue;  // that capture has ended
+    if (!from->graph) return kInvalidValue;  // the capture has ended
     if (stream->capture && stream->capture != from) return kCaptureIsolation;
     stream->capture = from;
     from->join(stream);
@@ -577,7 +577,7 @@ DRIVER int cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long l
   return kSuccess;
 }
 
-// WEFT_STANDIN_IDLE_GRAPHS: they do nothing, so that a test sees who looks at what they do.
+// With WEFT_STANDIN_IDLE_GRAPHS graphs do nothing, so that a test sees who depends on their work.
 DRIVER int cuGraphLaunch(void* exec, void* stream) {
   if (const int code = stopped_without_context("cuGraphLaunch")) return code;
   if (std::getenv("WEFT_STANDIN_IDLE_GRAPHS")) return kSuccess;

@@ -1,4 +1,4 @@
-// What streams of the stand-in carry.
+// What the stand-in's streams execute: tasks, and the checks before them.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,21 @@ namespace standin {
 
 using Task = std::function<void()>;
 
-// Into the stream, or into the graph that it is captured into.
+// Enqueues the task in the stream, or adds it to the graph into which the stream is being captured.
 int enqueue(void* stream, Task task);
 
-extern thread_local int device_here;  // whose work this thread does
+extern thread_local int device_here;  // number of the device whose work this thread does
 
 struct Range {
   Address begin;
   std::size_t bytes;
 };
 
-// What a graph copies may have been freed since it was captured: that is an error of the device.
+// Returns whether all ranges are allocated. What a graph copies may have been freed since the
+// capture, which is an error of the device.
 bool may_run(const std::vector<Range>& ranges);
-// The same of a kernel, which reaches its own device's memory alone.
+// Returns whether a kernel may access all ranges: they must be allocated and accessible from its
+// own device.
 bool kernel_may_run(const std::vector<Range>& ranges);
 
 }  // namespace standin

@@ -1,4 +1,5 @@
-// Several devices and contexts in one process: what is each one's own, and a device that is reset.
+// Several devices and contexts in one process: which resources belong to which, and what happens
+// when a device is reset.
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -27,7 +28,7 @@ class Contexts : public Operations {
     EXPECT_EQ(cuStreamCreate(&made, 1), kSuccess);
     return made;
   }
-  // In a stream of its own, of the context that is current: `from` arrives in `to`.
+  // Checks that a collective moves `from` to `to`, in a new stream of the current context.
   void expect_arrival(const Buffer& from, const Buffer& to) {
     expect_arrival(&by_kernels_, from, to);
   }
@@ -70,7 +71,7 @@ TEST_F(Contexts, TwoOfOneDevice) {
   expect_arrival(from, to);
 }
 
-// Kernels don't reach it: the driver copies.
+// Kernels cannot access the buffers, so the driver copies them.
 TEST_F(Contexts, BuffersOfAnotherDevice) {
   use(1);
   const Buffer from(counting(100), true), to(Numbers(100), true);
@@ -91,7 +92,7 @@ TEST_F(Contexts, AStreamOfAnotherDeviceIsRefused) {
   cuStreamDestroy_v2(other);
 }
 
-// Streams and what was prepared outlive it.
+// Streams and prepared collectives exist longer than the device's context.
 TEST_F(Contexts, ADeviceThatIsReset) {
   use(1);
   Stream const before = stream_here();
@@ -115,7 +116,7 @@ TEST_F(Contexts, ADeviceThatIsReset) {
   for (Stream one : {before, after}) cuStreamDestroy_v2(one);
 }
 
-// What has ended and is released leaves only when somebody collects it, or never.
+// Operations that are complete and released are freed only when somebody collects them, or never.
 TEST_F(Contexts, ADeviceThatIsResetAfterItsCollectivesHaveEnded) {
   use(1);
   {
@@ -123,13 +124,15 @@ TEST_F(Contexts, ADeviceThatIsResetAfterItsCollectivesHaveEnded) {
     expect_arrival(from, to);
   }
   ASSERT_EQ(cuDevicePrimaryCtxReset_v2(1), kSuccess);
-  std::this_thread::sleep_for(std::chrono::milliseconds(5));  // the agent looks
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));  // time for the agent to poll
   use(0);
-  expect_arrival(Buffer(counting(100), true), Buffer(Numbers(100), true));  // collects
+  // Frees released operations.
+  expect_arrival(Buffer(counting(100), true), Buffer(Numbers(100), true));
   EXPECT_EQ(by_kernels_.agent().stop(std::chrono::seconds(1)), 0);
 }
 
-// Before CUDA 12. The device's handle is what it was.
+// A driver before CUDA 12 does not number contexts. After the reset the context has the same handle
+// as before.
 TEST_F(Contexts, ADeviceThatIsResetUnderADriverThatCountsNoContexts) {
   Driver old = **driver();
   old.context_id = nullptr;

@@ -1,4 +1,4 @@
-// The driver's functions that tests call beside Weft's own, as cuda.h declares them.
+// Functions of the CUDA driver that tests call and Weft does not. They are declared as in cuda.h.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// What is said where something fails or is called wrongly, and that no stream waits for ever then.
+// Error messages if something fails or is called wrongly. After an error, no stream may wait for
+// ever.
 #include <chrono>
 #include <thread>
 
@@ -16,7 +17,7 @@ TEST_F(Operations, EveryFailureOfTheDriversIsSaidByItsCall) {
       standin_fail(call, nth, standin::kOutOfMemory);
       const std::string said = message(operation->start(stream_));
       EXPECT_EQ(said, std::string(call) + ": CUDA_ERROR_OUT_OF_MEMORY");
-      EXPECT_EQ(message(operation->wait(stream_)), said);  // and nothing waits
+      EXPECT_EQ(message(operation->wait(stream_)), said);  // no stream waits
       runtime_.release(operation);
       standin_forget_errors();
     }
@@ -24,7 +25,8 @@ TEST_F(Operations, EveryFailureOfTheDriversIsSaidByItsCall) {
   EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);
 }
 
-// Ends at once. Its token tells how many there are.
+// A collective that completes at once. The use count of the token tells how many such objects
+// exist.
 struct Counted : Collective {
   explicit Counted(std::shared_ptr<int> one) : token(std::move(one)) {}
   Result<bool> start(std::size_t) override { return true; }
@@ -49,7 +51,7 @@ TEST_F(Operations, AGraphThatCannotKeepItKeepsNothing) {
       runtime_.collect();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    EXPECT_EQ(token.use_count(), 1) << call;  // it is gone
+    EXPECT_EQ(token.use_count(), 1) << call;  // the collective has been freed
   }
 }
 
@@ -73,7 +75,8 @@ TEST_F(Operations, EveryFailureOfTheFirstUseIsSaid) {
 }
 
 TEST_F(Operations, AContextThatIsNotKnownIsSaid) {
-  for (const int nth : {1, 2}) {  // whether there is one, and whose all is that is made
+  // 1: the query whether a context exists; 2: the query whose context it is.
+  for (const int nth : {1, 2}) {
     Runtime fresh(**driver());
     standin_fail("cuCtxGetCurrent", nth, standin::kInvalidContext);
     const auto context = fresh.context();
@@ -149,7 +152,7 @@ TEST_F(Operations, AfterAFailureNothingElseStartsInItsOrder) {
   first.collective->plant("the network is gone", true);
   ASSERT_TRUE(first.operation->start(stream_));
   std::string said =
-      message(second.operation->start(stream_));  // the first may have failed already
+      message(second.operation->start(stream_));  // the first may already have failed
   while (said.empty()) said = message(second.operation->wait(stream_));
   EXPECT_EQ(said, "an earlier collective on this communicator has failed");
   EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);
@@ -160,7 +163,7 @@ TEST_F(Operations, AfterAFailureNothingElseStartsInItsOrder) {
 TEST_F(Operations, WhatWasEnqueuedBeforeWhatFailedGoesOn) {
   const auto order = std::make_shared<Order>();
   Operation *const first = made(2, order).operation, *const second = made(1, order).operation;
-  order->break_from(1);  // as the second does that fails
+  order->break_from(1);  // what a failed start of `second` does
   EXPECT_TRUE(order->is_broken());
   std::string said;
   while (said.empty()) said = message(second->status());
@@ -203,7 +206,7 @@ TEST_F(Operations, ABufferThatIsFreedWhileAGraphHoldsItIsSaidAtTheNextCall) {
 }
 
 TEST_F(Operations, OneThatNobodyWaitedForIsNotStartedAgain) {
-  // In a library of two ranks, the other of which never comes.
+  // The buffers of a rank in a library of two ranks. The other rank never takes part.
   Buffer from(counting(10), false), to(Numbers(10), false);
   Operation* const operation =
       make_collective(&runtime_, &two_, 0, 0, What::sum, 0, from, to, 1, 1, nullptr).operation;
@@ -221,7 +224,7 @@ TEST_F(Operations, OneThatWasNotStartedIsNotWaitedFor) {
   EXPECT_EQ(message(operation->wait(stream_)),
             "a collective is waited for that was not started before");
   ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
-  EXPECT_EQ(to_.content(), Numbers(100));  // as it was
+  EXPECT_EQ(to_.content(), Numbers(100));  // unchanged
   ASSERT_TRUE(operation->run(stream_));
   ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
   EXPECT_EQ(to_.content(), counting(100));
@@ -233,7 +236,8 @@ TEST_F(Operations, ACaptureTakesNothingFromOutside) {
   ASSERT_TRUE(outside->start(stream_));
   ASSERT_EQ(cuStreamBeginCapture_v2(stream_, 0), kSuccess);
   EXPECT_NE(message(outside->wait(stream_)).find("outside of a capture"), std::string::npos);
-  EXPECT_EQ(cuStreamSynchronize(stream_), standin::kCaptureUnsupported);  // breaks the capture
+  // Ends the capture with an error.
+  EXPECT_EQ(cuStreamSynchronize(stream_), standin::kCaptureUnsupported);
   Operation* const inside = made().operation;
   EXPECT_EQ(message(inside->start(stream_)),
             "the stream's capture has been invalidated by an earlier call");
@@ -245,7 +249,7 @@ TEST_F(Operations, ACaptureTakesNothingFromOutside) {
 }
 
 TEST_F(Operations, WhatHasNotEndedIsGivenUpAtTheEnd) {
-  // In a library of two ranks, the other of which never comes.
+  // The collective of a rank in a library of two ranks. The other rank never takes part.
   Operation* const operation =
       make_collective(&runtime_, &two_, 0, 0, What::sum, 0, from_, to_, 2, 1, nullptr).operation;
   ASSERT_TRUE(operation->start(stream_));
@@ -275,7 +279,7 @@ TEST_F(Operations, ValuesInStreamsEndWithTheFirstCapture) {
       make_collective(&runtime, &library_, 0, 0, What::sum, 0, from_, to_, 2, 1, nullptr);
   Operation* const operation = both.operation;
   const auto once = [&](const char* never) {
-    standin_fail(never, 1, standin::kInvalidValue);  // it is not called
+    standin_fail(never, 1, standin::kInvalidValue);  // a call that is not made
     ASSERT_TRUE(operation->run(stream_)) << never;
     standin_forget_errors();
   };

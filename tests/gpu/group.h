@@ -1,4 +1,4 @@
-// Ranks of one process that share their regions of memory, as an MPI communicator's do.
+// Ranks in one process that share memory regions, like the ranks of an MPI communicator.
 #pragma once
 
 #include <functional>
@@ -11,15 +11,15 @@
 namespace weft::gpu {
 
 struct Group {
-  std::vector<std::shared_ptr<Peers>> peers;  // by rank; empty: not agreed
+  std::vector<std::shared_ptr<Peers>> peers;  // by rank; empty if the ranks have not agreed
   std::string why_not;
 };
 
-// before: is called for each rank ahead of its offer.
+// Makes the ranks share their regions. before(rank) is called before each rank makes its offer.
 Group meet_all(const std::vector<Runtime*>& runtimes, const Options& options,
                const std::function<void(int rank)>& before = {});
 
-// The first spot that is free on all ranks; -1: none.
+// Returns the first spot that is free on all ranks; -1 if there is none.
 int common_spot(const Group& group);
 
 Operation* add_by_kernel(Runtime* runtime, ByKernel by_kernel);

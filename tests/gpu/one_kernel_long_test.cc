@@ -1,5 +1,6 @@
-// Collectives in one kernel that take several rounds through the two slots: of 2 to 5 ranks in one
-// process, on the stand-in, against a loop on the processor.
+// Collectives in one kernel that are so long that they need several rounds through the two slots.
+// They have 2 to 5 ranks in one process, run on the stand-in for CUDA's driver, and are compared
+// with a loop on the processor.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -57,7 +58,7 @@ class LongOneKernel : public ::testing::TestWithParam<int> {
   Group group_;
 };
 
-// What all ranks but a broadcast's root get.
+// Returns the result that all ranks must get; in a broadcast, all ranks but the root.
 Bytes outcome_of(const OneKernelCall& call, const std::vector<Bytes>& given) {
   const std::size_t bytes = call.count * element_bytes(call.type);
   Bytes right;
@@ -95,14 +96,15 @@ OneKernelCall random_call(std::minstd_rand* random, std::size_t ranks) {
   call.root = call.what == What::broadcast ? static_cast<int>(below(ranks)) : -1;
   call.type = call.what == What::allreduce ? kTypes[below(4)] : WEFT_GPU_UINT8;
   call.op = static_cast<weft_gpu_op>(below(WEFT_GPU_BXOR + 1));
-  // Around a number of slots, and anywhere.
+  // Half of the lengths are close to the border of a slot, the others are random.
   const std::size_t slots = kAround[below(4)] * kSlotBytes;
   const std::size_t bytes = below(2) == 0 ? slots - 20 + below(40) : 1 + below(slots);
   call.count = std::max<std::size_t>(1, bytes / element_bytes(call.type));
   return call;
 }
 
-// Each runs three times: at once, in halves, and in a graph, whose results the next one replaces.
+// Each call runs three times: at once, as start and wait, and in a graph. Each run replaces the
+// results of the one before.
 TEST_P(LongOneKernel, RandomCallsOfManyLengths) {
   std::minstd_rand random(static_cast<unsigned>(GetParam()));
   for (int i = 0; i < 24; ++i) {
@@ -165,8 +167,9 @@ TEST_P(LongOneKernel, RandomCallsOfManyLengths) {
   }
 }
 
-// Blocks are ahead of each other by rounds: the first one has had more of them in this spot where a
-// collective of one block was there before, an odd number of times.
+// Blocks of a kernel may be ahead of each other by some rounds. The first block has used this spot
+// more often than the others, since collectives of one block ran there before, an odd number of
+// times.
 TEST_P(LongOneKernel, BlocksInWhateverOrderKeepToTheirPlaces) {
   standin_run_last_block_first(true);
   const auto sum_of = [&](int spot, std::size_t bytes, int times) {
@@ -207,8 +210,8 @@ TEST_P(LongOneKernel, BlocksInWhateverOrderKeepToTheirPlaces) {
   sum_of(0, 300 << 10, 2);
 }
 
-// The last rank publishes its first round and no other one: the others come as far as that. What
-// comes next is told, and waits for nobody.
+// The last rank publishes its first round and no other one. The other ranks can complete only this
+// round. The next start returns an error and does not wait.
 TEST_P(LongOneKernel, ARankThatEndsInTheMiddleLetsTheOthersGoOn) {
   OneKernelCall call;
   call.count = 3 * kSlotBytes / sizeof(Number);
@@ -225,7 +228,8 @@ TEST_P(LongOneKernel, ARankThatEndsInTheMiddleLetsTheOthersGoOn) {
   for (std::size_t rank = 0; rank < last; ++rank) {
     ASSERT_TRUE(operations[rank]->run(streams_[rank]));
   }
-  // A rank that has not published its first round by then would give up, too.
+  // A rank must have published its first round before the last rank gives up; otherwise it would
+  // give up, too.
   const auto& spot = *static_cast<Spot*>(standin_data(group_.peers[0]->sharing(0, {}).spots[0]));
   for (std::size_t rank = 1; rank < ranks(); ++rank)
     while (weft_device_load(&spot.flags[rank][0]) == 0) std::this_thread::yield();

@@ -1,5 +1,6 @@
-// Allreduces in one kernel: several ranks in one process, each with its region of memory, on the
-// stand-in, whose kernels are the functions that the device runs. Nothing may wait for ever.
+// Allreduces in one kernel on several ranks in one process, each with its own memory region. They
+// run on the stand-in for CUDA's driver, whose kernels are the functions that run on the device. No
+// kernel may wait for ever.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -20,7 +21,7 @@ Numbers filled(int rank, std::size_t count) {
   return content;
 }
 
-// The same kind of operation on all ranks, on their buffers.
+// One operation for each rank, all of the same kind, with their buffers.
 struct Ranks {
   std::vector<std::unique_ptr<Buffer>> from, to;
   std::vector<Operation*> operations;
@@ -74,16 +75,16 @@ class OneKernelTest : public ::testing::Test {
   Runtime& runtime(int rank) { return *runtimes_[static_cast<std::size_t>(rank)]; }
   Stream stream(int rank) { return streams_[static_cast<std::size_t>(rank)]; }
 
-  // The sum of int64 of one rank's buffers.
+  // Returns the operation of one rank that sums int64 in its buffers.
   Operation* sum(int rank, int spot, const Buffer& from, const Buffer& to) {
     return sum_by_kernel(&runtime(rank), group_, rank, spot, from, to);
   }
-  // At the first spot, for Ranks.
+  // Returns a function that makes sums at the first spot, for Ranks.
   auto sums() {
     return
         [this](int rank, const Buffer& from, const Buffer& to) { return sum(rank, 0, from, to); };
   }
-  // They have ended well, and are given back.
+  // Checks that the operations have completed correctly, and releases them.
   void expect_right(const Ranks& all) {
     synchronise();
     for (std::size_t rank = 0; rank < kRanks; ++rank) {
@@ -91,7 +92,7 @@ class OneKernelTest : public ::testing::Test {
     }
     release(all);
   }
-  // Each says so at its next call, and is given back.
+  // Checks that each operation returns an error at its next call, and releases them.
   void expect_given_up(const Ranks& all) {
     for (std::size_t rank = 0; rank < kRanks; ++rank) {
       EXPECT_NE(message(all.operations[rank]->run(streams_[rank])), "");
@@ -132,19 +133,21 @@ TEST_F(OneKernelTest, SumsOfAllLengthsInOneLaunch) {
         const auto& got = in_place ? all.from[which] : all.to[which];
         ASSERT_EQ(got->content(), all.right) << count;
         runtime(rank).release(all.operations[which]);
-        ASSERT_EQ(group_.peers[which]->free_spots() >> spot & 1U, 0U);  // until it is collected
+        // The spot is taken until the operation is collected.
+        ASSERT_EQ(group_.peers[which]->free_spots() >> spot & 1U, 0U);
       }
     }
   }
 }
 
-// The first rank's contribution is `first`, all others' are `others`.
+// Checks the sum of a type: the first rank contributes `first`, all others `others`.
 template <class T>
 void check_type(std::vector<Runtime*> runtimes, const Group& group,
                 const std::vector<Stream>& streams, weft_gpu_type type, weft_gpu_op op, T first,
                 T others) {
   constexpr std::size_t kWords = 3;
-  constexpr std::size_t kCount = kWords * sizeof(Number) / sizeof(T) - 1;  // the last is left alone
+  // The last element must stay unchanged.
+  constexpr std::size_t kCount = kWords * sizeof(Number) / sizeof(T) - 1;
   std::vector<std::unique_ptr<Buffer>> buffers;
   for (std::size_t rank = 0; rank < runtimes.size(); ++rank) {
     Numbers words(kWords);
@@ -191,7 +194,7 @@ TEST_F(OneKernelTest, EachTypeHasItsKernel) {
   check(WEFT_GPU_DOUBLE, WEFT_GPU_SUM, 0.5, 0.25);
 }
 
-// Bytes at any address: of an allgather, most blocks begin at none that packs have.
+// Moves bytes at any address: in an allgather most blocks do not begin at an aligned address.
 TEST_F(OneKernelTest, GathersAndBroadcastsBytes) {
   meet();
   using What = OneKernelCall::What;
@@ -224,7 +227,7 @@ TEST_F(OneKernelTest, GathersAndBroadcastsBytes) {
       }
       synchronise();
       for (std::size_t rank = 0; rank < ranks; ++rank) {
-        if (static_cast<int>(rank) == root) continue;  // which sends what it has
+        if (static_cast<int>(rank) == root) continue;  // the root sends the buffer that it has
         const Numbers found = to[rank]->content();
         ASSERT_EQ(std::memcmp(found.data(), right.data(), right.size()), 0)
             << bytes << " bytes, root " << root;
@@ -264,14 +267,16 @@ TEST_F(OneKernelTest, AGraphIsLaunchedTwoThousandTimes) {
   for (std::size_t rank = 0; rank < kRanks; ++rank) {
     const Stream mine = stream(static_cast<int>(rank));
     ASSERT_EQ(cuStreamBeginCapture_v2(mine, 0), kSuccess);
-    enqueue_affine(*all.from[rank], rank == 0 ? 1 : 0, rank == 0 ? 1 : 0, mine);  // ends at +1
+    // Each launch adds 1 to the contribution of rank 0. The other ranks contribute 0.
+    enqueue_affine(*all.from[rank], rank == 0 ? 1 : 0, rank == 0 ? 1 : 0, mine);
     ASSERT_TRUE(all.operations[rank]->run(mine));
     void *graph = nullptr, *exec = nullptr;
     ASSERT_EQ(cuStreamEndCapture(mine, &graph), kSuccess);
     ASSERT_EQ(cuGraphInstantiateWithFlags(&exec, graph, 0), kSuccess);
     cuGraphDestroy(graph);
     graphs.push_back(exec);
-    runtime(static_cast<int>(rank)).release(all.operations[rank]);  // the graph keeps it
+    // The graph keeps the operation alive.
+    runtime(static_cast<int>(rank)).release(all.operations[rank]);
   }
   constexpr int kLaunches = 2000;
   for (int i = 0; i < kLaunches; ++i) {
@@ -313,8 +318,7 @@ TEST_F(OneKernelTest, SpotsAndRegionsAreUsedAgain) {
   EXPECT_LE(standin_allocated(), before);
 }
 
-// ---- Where it cannot be
-// ---------------------------------------------------------------------------
+// ---- Cases in which one kernel cannot be used ------------------------------------
 
 TEST_F(OneKernelTest, OneRankWithoutSharedMemoryIsNamedToAll) {
   int allocated = 0;
@@ -328,12 +332,12 @@ TEST_F(OneKernelTest, OneRankWithoutSharedMemoryIsNamedToAll) {
     standin_forget_errors();
     if (std::string(call) == "cuIpcGetMemHandle") allocated = standin_allocated();
   }
-  EXPECT_EQ(standin_allocated(), allocated);  // regions are used again
+  EXPECT_EQ(standin_allocated(), allocated);  // freed regions are used again
   EXPECT_EQ(meet_all(pointers(), {}).why_not, "");
 }
 
 TEST_F(OneKernelTest, WhatCannotBeMappedIsSaid) {
-  standin_fail("cuIpcOpenMemHandle", 4, standin::kInvalidValue);  // rank 1's second
+  standin_fail("cuIpcOpenMemHandle", 4, standin::kInvalidValue);  // the second call of rank 1
   EXPECT_EQ(meet_all(pointers(), {}).why_not,
             "rank 1: cuIpcOpenMemHandle: CUDA_ERROR_INVALID_VALUE");
   EXPECT_EQ(meet_all(pointers(), {}).why_not, "");
@@ -347,7 +351,7 @@ TEST_F(OneKernelTest, KernelsThatTakeTurnsAreRefusedUnlessTheUserSaysSo) {
   EXPECT_EQ(meet_all(pointers(), {}).why_not, "");
   EXPECT_EQ(meet_all(pointers(), {OneKernel::off, Notify::kernel}).why_not,
             "rank 0: WEFT_GPU_ONE_KERNEL is off");
-  EXPECT_EQ(meet_all({&runtime(0)}, {}).why_not, "");  // alone, there is nobody to wait for
+  EXPECT_EQ(meet_all({&runtime(0)}, {}).why_not, "");  // a single rank waits for nobody
 }
 
 TEST_F(OneKernelTest, AnOlderDriverIsJudgedByTheDaemon) {
@@ -380,20 +384,20 @@ TEST(Options, AreReadFromTheEnvironment) {
   EXPECT_EQ(said("WEFT_GPU_NOTIFY", "1"), "WEFT_GPU_NOTIFY is kernel, stream or auto");
 }
 
-// ---- Where a rank does not come ---------------------------------------------------------------
+// ---- Cases in which a rank does not take part ------------------------------------
 
 TEST_F(OneKernelTest, AWaitingKernelEndsWhenItsHostGivesUpAndTheOthersAreTold) {
   meet();
   Ranks all(5000, false, sums(), kRanks);
   ASSERT_TRUE(all.operations[0]->run(stream(0)));
-  ASSERT_TRUE(all.operations[1]->run(stream(1)));  // and rank 2 never comes
+  ASSERT_TRUE(all.operations[1]->run(stream(1)));  // rank 2 does not start
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(runtime(0).agent().stop(), 1);
   EXPECT_EQ(cuStreamSynchronize(stream(0)), kSuccess);
   EXPECT_EQ(message(all.operations[0]->run(stream(0))), "MPI has been finalised");
   EXPECT_EQ(cuStreamSynchronize(stream(1)), kSuccess);
   EXPECT_NE(message(all.operations[1]->run(stream(1))).find("was given up"), std::string::npos);
-  // The one that comes late waits for nobody.
+  // The rank that starts late does not wait for the others.
   ASSERT_TRUE(all.operations[2]->run(stream(2)));
   EXPECT_EQ(cuStreamSynchronize(stream(2)), kSuccess);
   EXPECT_NE(message(all.operations[2]->wait(stream(2))).find("was given up"), std::string::npos);
@@ -405,7 +409,7 @@ TEST_F(OneKernelTest, ARankThatEndsWithoutAKernelLetsTheOthersGoOn) {
   Ranks all(5000, false, sums(), kRanks);
   ASSERT_TRUE(all.operations[0]->run(stream(0)));
   ASSERT_TRUE(all.operations[1]->run(stream(1)));
-  EXPECT_EQ(runtime(2).agent().stop(), 0);  // it has launched nothing
+  EXPECT_EQ(runtime(2).agent().stop(), 0);  // the rank has launched nothing
   synchronise();
   expect_given_up(all);
 }
@@ -421,7 +425,7 @@ TEST_F(OneKernelTest, ARankThatCannotLaunchLetsTheOthersGoOn) {
   expect_given_up(all);
 }
 
-// Whose part the others have already.
+// The last rank ends after the other ranks have got its contribution.
 TEST_F(OneKernelTest, ARankThatEndsBehindItsPartSpoilsNothing) {
   meet();
   Ranks all(5000, false, sums(), kRanks);
@@ -431,7 +435,7 @@ TEST_F(OneKernelTest, ARankThatEndsBehindItsPartSpoilsNothing) {
   }
   ASSERT_EQ(cuStreamSynchronize(stream(0)), kSuccess);
   EXPECT_EQ(runtime(0).agent().stop(), 0);
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the others have been told
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // time in which the others are told
   for (int rank = 1; rank < kRanks; ++rank) {
     ASSERT_TRUE(all.operations[static_cast<std::size_t>(rank)]->wait(stream(rank)));
   }
@@ -442,19 +446,19 @@ TEST_F(OneKernelTest, ASpotThatWasGivenUpIsNotUsedAgain) {
   meet();
   Ranks all(3, false, sums(), kRanks);
   ASSERT_TRUE(all.operations[0]->start(stream(0)));
-  ASSERT_TRUE(all.operations[0]->start(stream(0)));  // not waited for
+  ASSERT_TRUE(all.operations[0]->start(stream(0)));  // this start is not waited for
   ASSERT_EQ(cuStreamSynchronize(stream(0)), kSuccess);
   EXPECT_NE(message(all.operations[0]->wait(stream(0))).find("before it had waited"),
             std::string::npos);
   for (int rank = 1; rank < kRanks; ++rank) {
     ASSERT_TRUE(all.operations[static_cast<std::size_t>(rank)]->run(stream(rank)));
   }
-  synchronise();  // they have been told
+  synchronise();  // all ranks have been told
   for (int rank = 0; rank < kRanks; ++rank) {
     const auto which = static_cast<std::size_t>(rank);
     runtime(rank).release(all.operations[which]);
     Buffer other(Numbers(1), true);
-    runtime(rank).release(sum(rank, 1, other, other));  // collects
+    runtime(rank).release(sum(rank, 1, other, other));  // frees released operations
     EXPECT_EQ(group_.peers[which]->free_spots() & 1U, 0U);
   }
   EXPECT_NE(common_spot(group_), 0);
@@ -502,7 +506,7 @@ TEST_F(OneKernelTest, AFailedLaunchIsSaidByItsCall) {
     EXPECT_EQ(said, std::string(calls[rank]) + ": CUDA_ERROR_OUT_OF_MEMORY");
     EXPECT_EQ(message(one->wait(stream(rank))), said);
   }
-  synchronise();  // the second one's kernel was there, and waited
+  synchronise();  // the kernel of the second collective was launched and waited
   release(all);
 }
 

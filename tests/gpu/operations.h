@@ -1,5 +1,5 @@
-// One rank's collectives in streams, for tests of single cases. Nothing may wait for ever: each
-// test ends by synchronising.
+// A fixture for tests of one rank's collectives in streams. Each test ends by synchronising, so no
+// stream may wait for ever.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ class Operations : public ::testing::Test {
     std::iota(content.begin(), content.end(), 1);
     return content;
   }
-  // Of one rank: the sum is what it was.
+  // Returns the collective of a single rank, whose sum is its own contribution.
   Made made(std::size_t chunks = 1, std::shared_ptr<Order> order = nullptr) {
     return make_collective(&runtime_, &library_, 0, order ? -1 : next_number_++, What::sum, 0,
                            from_, to_, chunks, 1, order);
@@ -50,7 +50,7 @@ class Operations : public ::testing::Test {
     return result ? "" : result.error().message;
   }
 
-  Library library_{1}, two_{2};  // which the agent uses until it is stopped
+  Library library_{1}, two_{2};  // used by the agent until it is stopped
   Runtime runtime_{**driver(), Options{.copied_by_kernels = 0}};
   Buffer from_{counting(100), true}, to_{Numbers(100), true};
   Stream stream_ = nullptr;

@@ -1,4 +1,5 @@
-// Collectives in streams, one by one: chunks, order, graphs and how long they hold what they use.
+// Collectives in streams, one at a time: chunks, order, graphs, and how long they keep their
+// resources.
 #include "operations.h"
 
 #include <atomic>
@@ -12,7 +13,7 @@ TEST_F(Operations, ArrivesInChunksInTheStream) {
   Operation* const operation = made(7).operation;
   enqueue_affine(from_, 2, 0, stream_);
   ASSERT_TRUE(operation->start(stream_));
-  enqueue_affine(from_, 0, 0, stream_);  // what is sent has been copied before
+  enqueue_affine(from_, 0, 0, stream_);  // the input has been copied before, so it may change
   ASSERT_TRUE(operation->wait(stream_));
   enqueue_affine(to_, 1, 1, stream_);
   ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
@@ -22,7 +23,8 @@ TEST_F(Operations, ArrivesInChunksInTheStream) {
   runtime_.release(operation);
 }
 
-// Two of the driver's for each of them: a kernel that tells, and one that waits.
+// Each collective needs only two calls of the driver: for the kernel that announces the start, and
+// for the one that waits.
 TEST_F(Operations, ShortDataAreCopiedByTheKernelsThatTellAndWait) {
   Runtime runtime{**driver()};
   for (const bool short_enough : {true, false}) {
@@ -93,7 +95,8 @@ TEST_F(Operations, AGraphKeepsWhatTheUserHasGivenBack) {
   cuGraphExecDestroy(exec);
 }
 
-// Ends at once. Its token tells how many there are.
+// A collective that completes at once. The use count of the token tells how many such objects
+// exist.
 struct AtOnce : Collective {
   explicit AtOnce(std::shared_ptr<int> one) : token(std::move(one)) {}
   Result<bool> start(std::size_t) override { return true; }
@@ -101,7 +104,7 @@ struct AtOnce : Collective {
   const std::shared_ptr<int> token;
 };
 
-// cudaStreamPerThread is a stream for each thread.
+// cudaStreamPerThread is a different stream in each thread.
 TEST_F(Operations, IsKeptUntilTheStreamsOfAllThreadsHavePassed) {
   static std::atomic<bool> may_continue{false};
   standin_add_kernel("test_waits", 0, nullptr, [](void* const*) {
@@ -136,7 +139,7 @@ TEST_F(Operations, IsKeptUntilTheStreamsOfAllThreadsHavePassed) {
 }
 
 TEST_F(Operations, TheDriverCopiesMemoryOfAnotherDevice) {
-  Runtime runtime(**driver());  // whose kernels copy
+  Runtime runtime(**driver());  // its kernels copy short data
   standin_move(reinterpret_cast<void*>(from_.address()), 1);
   Operation* const operation =
       make_collective(&runtime, &library_, 0, 0, What::sum, 0, from_, to_, 1, 1, nullptr).operation;
@@ -181,7 +184,7 @@ TEST_F(Operations, TheAgentsEndLeavesTheCallersThreadAlone) {
   EXPECT_NE(seen.started.load(), std::this_thread::get_id());
   int mode = 0;
   EXPECT_EQ((*driver())->exchange_capture_mode(&mode), kSuccess);
-  EXPECT_EQ(mode, 0);  // as it was
+  EXPECT_EQ(mode, 0);  // the capture mode of the thread is unchanged
   runtime.release(*operation);
   cuStreamDestroy_v2(late);
 }
@@ -210,11 +213,11 @@ TEST_F(Operations, UsesMemoryAgain) {
     runtime_.release(operation);
     ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
   }
-  // The agent may be behind by a few.
+  // The agent may not yet have freed the last operations.
   EXPECT_LE(standin_allocated(), before + 20);
 }
 
-// It is waited for in a stream that is held up, and then in another one.
+// The operation is waited for in a stream that cannot continue, and then in another stream.
 TEST_F(Operations, MemoryIsUsedAgainWhenAllStreamsHavePassed) {
   Stream late = nullptr;
   ASSERT_EQ(cuStreamCreate(&late, 1), kSuccess);
@@ -229,7 +232,8 @@ TEST_F(Operations, MemoryIsUsedAgainWhenAllStreamsHavePassed) {
   EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);
   runtime_.release(operation);
   runtime_.collect();
-  std::this_thread::sleep_for(std::chrono::milliseconds(5));  // for the agent to let go of it
+  // Time for the agent to drop the operation.
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
   runtime_.collect();
   const Buffer others(Numbers(100, 7), true), result(Numbers(100), true);
   Operation* const other = make_collective(&runtime_, &library_, 0, next_number_++, What::sum, 0,

@@ -6,7 +6,8 @@
 namespace weft::gpu {
 namespace {
 
-// Short ones most of the time; some fill several blocks of a kernel, few take it several rounds.
+// Returns a random count. Most are small; some need several blocks of a kernel, few need several
+// rounds.
 std::size_t random_count(Random* random) {
   constexpr int kMost[] = {40, 40, 40, 40, 40, 40, 3000, 3000, 40'000};
   return 1 + static_cast<std::size_t>(below(random, kMost[below(random, std::size(kMost))]));
@@ -27,7 +28,8 @@ Step random_step(Random* random, const Program& program) {
   return step;
 }
 
-// A collective may be made persistent, and must be in a graph; or one that is there comes again.
+// Makes the collective of a step persistent, at random or because it is in a graph, or replaces it
+// by an earlier persistent one.
 Step as_it_starts(Step step, bool in_graph, Random* random, Program* program) {
   auto& persistent = program->persistent;
   if (step.kind != Kind::collective) return step;

@@ -1,4 +1,5 @@
-// A random program of streams: what all of its ranks do, and what they should have at the end.
+// A random program of streams: the steps of all its ranks, and what the buffers must hold at the
+// end.
 #pragma once
 
 #include <random>
@@ -18,16 +19,16 @@ enum class Kind { affine, add, collective };
 
 struct Step {
   Kind kind;
-  int from, to;           // buffers
-  Number factor, addend;  // of affine, on `to`
+  int from, to;           // numbers of the buffers
+  Number factor, addend;  // for affine steps, which work on `to`
   What what;
   int root;
   std::size_t chunks;
-  int number;      // of a persistent collective; -1: it is none
-  bool in_kernel;  // it is an allreduce in one kernel
+  int number;      // number of a persistent collective; -1: not persistent
+  bool in_kernel;  // whether it is an allreduce in one kernel
 };
 
-// Steps that run once, or as a graph that is launched so many times.
+// Steps that run once, or are captured into a graph that is launched `launches` times.
 struct Section {
   std::vector<Step> steps;
   int launches;  // 0: no graph
@@ -47,7 +48,7 @@ Program random_program(Random* random);
 
 Bytes initial(const Program& program, int rank, int buffer);
 
-using State = std::vector<std::vector<Bytes>>;  // by rank and buffer
+using State = std::vector<std::vector<Bytes>>;  // indexed by rank, then by buffer
 State expected(const Program& program);
 
 }  // namespace weft::gpu

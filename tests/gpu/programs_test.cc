@@ -1,10 +1,10 @@
-// Random programs of streams against an oracle: computations, reductions and collectives on several
-// streams of several ranks, plain, persistent, in one kernel, and captured into graphs that are
-// launched again and again. Every rank has a thread, streams and an order of waits of its own; all
-// start the same collectives. Into some programs a failure is planted: of a call of the driver's,
-// of a kernel, of a collective. Such a job must end, and say why. WEFT_GPU_PROGRAMS: how many (500
-// otherwise, and a fifth as many with a failure), each way of notice; WEFT_GPU_SEED: the first
-// one's number.
+// Random programs of streams, compared with an oracle. They have computations, reductions and
+// collectives on several streams of several ranks: plain, persistent, in one kernel, and captured
+// into graphs that are launched repeatedly. Each rank has a thread and streams, and waits in an
+// order of its own. All ranks start the same collectives. Some programs contain a planted failure
+// of a driver call, a kernel or a collective. Such a job must end and report the reason.
+// WEFT_GPU_PROGRAMS: number of programs for each way of notification (500 by default, and a fifth
+// as many with a failure). WEFT_GPU_SEED: number of the first program.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@
 namespace weft::gpu {
 namespace {
 
-// What the ranks have from their first program on, so that channels, memory and spots are used
+// What the ranks keep for all programs, so that later programs use channels, memory and spots
 // again.
 struct World {
   explicit World(Notify notify) {
@@ -32,7 +32,7 @@ struct World {
           std::make_unique<Runtime>(**driver(), Options{OneKernel::automatic, notify}));
     }
   }
-  // Of so many ranks.
+  // Returns the group of the first `ranks` ranks.
   const Group& group(int ranks) {
     Group& group = groups[ranks - 1];
     if (!group.peers.empty()) return group;
@@ -49,7 +49,8 @@ struct World {
   Group groups[kMostRanks];
 };
 
-// For each persistent collective a spot; -1: it is none in one kernel, or spots are taken.
+// Returns the spot of each persistent collective; -1 if it is not in one kernel, or no spot is
+// free.
 std::vector<int> spots_of(const Program& program, World* world) {
   std::vector<int> spots;
   std::uint32_t taken = 0;
@@ -65,20 +66,20 @@ std::vector<int> spots_of(const Program& program, World* world) {
   return spots;
 }
 
-// ---- Failures
-// -------------------------------------------------------------------------------------
+// ---- Failures --------------------------------------------------------------------
 
 struct Failure {
   enum class Of { nothing, call, kernel, collective } of = Of::nothing;
   const char* call = "";
   int code = 0;
-  int rank = 0;  // of a kernel or collective: whose
-  int nth = 0;   // call of this name, step or collective of the rank's
+  int rank = 0;  // for a kernel or collective: the rank on which it fails
+  int nth = 0;   // number of the failing call of this name, step or collective on its rank
   bool at_start = false;
   std::atomic<bool> struck{false};
 };
 
-// Those whose failure a program must come to know. Without cuCtxGetCurrent the agent does as well.
+// Calls whose failure a program must notice. cuCtxGetCurrent is not among them, since the agent can
+// do without it.
 constexpr const char* kCalls[] = {
     "cuLaunchKernel",       "cuMemcpyAsync",        "cuEventRecord",
     "cuEventCreate",        "cuStreamWaitEvent",    "cuStreamGetCaptureInfo",
@@ -98,7 +99,7 @@ void plan_failure(const Program& program, Random* random, Failure* failure) {
   failure->at_start = below(random, 2) == 0;
 }
 
-// All that the ranks of one program share.
+// What the ranks of one program share.
 class Job {
  public:
   Job(const Program& program, World* world, Failure* failure)
@@ -114,8 +115,8 @@ class Job {
     failed_.store(true);
   }
   bool has_failed() const { return failed_.load(); }
-  const std::string& why() const { return why_; }  // when all ranks have ended
-  // As the end of a job does: nothing waits any more.
+  const std::string& why() const { return why_; }  // valid when all ranks have ended
+  // Ends the job, so that nothing waits any more.
   void end() {
     for (const auto& one : world.runtimes) one->agent().stop();
   }
@@ -128,14 +129,13 @@ class Job {
 
  private:
   std::atomic<bool> failed_{false};
-  std::mutex mutex_;  // guards the next
+  std::mutex mutex_;  // guards the members below
   std::string why_;
 };
 
-// ---- One rank
-// -------------------------------------------------------------------------------------
+// ---- One rank --------------------------------------------------------------------
 
-// Thrown where a call fails: a program that checks its calls ends there.
+// Thrown when a call fails: a program that checks its calls ends there.
 struct Stopped {
   std::string why;
 };
@@ -151,7 +151,7 @@ T taken(const Result<T>& result) {
 
 using Handle = std::unique_ptr<void, int (*)(void*)>;
 
-// Ends also where the capture fails.
+// Captures a stream. The destructor ends the capture, even after a failure.
 class Capturing {
  public:
   explicit Capturing(Stream stream) : stream_(stream) {
@@ -207,7 +207,7 @@ class Rank {
     while (!held_.empty()) release(held_.front());
   }
 
-  // On a thread of this rank's.
+  // Runs the program on a thread of this rank.
   void run() {
     use_device();
     try {
@@ -217,11 +217,11 @@ class Rank {
     }
   }
 
-  // Of its buffers, at its end.
+  // Returns the contents of its buffers at the end.
   const std::vector<Bytes>& content() const { return content_; }
 
  private:
-  // The last use of each buffer: an event, which the next use waits for.
+  // For each buffer an event after its last use, for which the next use waits.
   using Accesses = std::vector<Event>;
   struct Pending {
     Operation* operation;
@@ -245,7 +245,7 @@ class Rank {
     while (!held_.empty()) release(held_.front());
   }
 
-  // Of a failure that the agent may have come upon.
+  // Returns whether the program must ask for failures that only the agent has noticed.
   bool is_asked() const {
     return job_.failure.of == Failure::Of::collective || job_.failure.of == Failure::Of::call;
   }
@@ -254,8 +254,8 @@ class Rank {
     for (Operation* one : held_) taken(one->status());
   }
 
-  // As a program that looks after its job and its collectives meanwhile: what it waits for may wait
-  // for the one that has failed.
+  // Waits for the stream while it also checks the job and its collectives: the stream may wait for
+  // a collective that has failed.
   void synchronise(Stream stream) {
     const Event reached = recorded(stream);
     const OutsideCapture now(**driver());
@@ -290,7 +290,7 @@ class Rank {
   }
   Operation* made(const Step& step) {
     const auto seed = static_cast<unsigned>(random_());
-    // 0: in the stream; that is this rank's business.
+    // 0 means that the copies are made in the stream; each rank chooses for itself.
     const auto buffers = static_cast<std::size_t>(below(&random_, static_cast<int>(step.chunks)));
     const Made made = taken(try_collective(
         &runtime_, &job_.library, rank_, step.number, step.what, step.root, buffer(step.from),
@@ -300,7 +300,7 @@ class Rank {
     }
     return held(made.operation);
   }
-  // The nth of this rank's.
+  // Counts this rank's calls of the kind. Returns whether this one must fail.
   bool strikes(Failure::Of of, int* number) const {
     const Failure& failure = job_.failure;
     return failure.of == of && failure.rank == rank_ && ++*number == failure.nth;
@@ -331,7 +331,7 @@ class Rank {
 
   void perform(const Step& step) {
     check_job();
-    // What is under way keeps its buffers.
+    // Buffers of operations in flight may not be used.
     while (in_use(step.from) || in_use(step.to)) wait(pending_.begin());
     const Stream stream = any_stream();
     if (strikes(Failure::Of::kernel, &steps_)) {
@@ -424,19 +424,18 @@ class Rank {
   std::vector<Stream> streams_;
   std::vector<Event> events_;
   void* fault_ = nullptr;
-  std::list<Operation*> held_;  // with a reference of this rank's
+  std::list<Operation*> held_;  // with a reference of this rank
   std::vector<Operation*> persistent_;
   std::list<Pending> pending_;
-  int steps_ = 0, collectives_ = 0;  // so many until now
+  int steps_ = 0, collectives_ = 0;  // numbers of steps and collectives so far
   std::vector<Bytes> content_;
   Accesses accesses_ = Accesses(static_cast<std::size_t>(program_.buffers), nullptr);
   std::shared_ptr<Order> order_ = std::make_shared<Order>();
 };
 
-// ---- Jobs
-// -----------------------------------------------------------------------------------------
+// ---- Jobs ------------------------------------------------------------------------
 
-// Ends the test where a program hangs, and says which.
+// Ends the test with a message that names the program, if a program hangs.
 class TimeLimit {
  public:
   explicit TimeLimit(unsigned seed) {
@@ -497,7 +496,7 @@ void check_program(unsigned seed, World* world) {
   ASSERT_EQ(job.library.problem(), "");
 }
 
-// False: nothing of this world's may be used again.
+// Returns false if nothing in this world may be used again.
 bool check_failure(unsigned seed, World* world, int* struck) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   const TimeLimit limit(seed);
@@ -550,7 +549,7 @@ TEST_P(Programs, EndWithAnErrorWhereOneIsPlanted) {
   for (int seed = first_; seed < first_ + count && !HasFailure(); ++seed) {
     if (check_failure(static_cast<unsigned>(seed), world.get(), &struck)) continue;
     world.reset();
-    standin_forget_errors();  // of its own streams' last copies
+    standin_forget_errors();  // errors of the last copies in the world's own streams
     ASSERT_EQ(standin_allocated(), before) << "seed " << seed;
     world = std::make_unique<World>(GetParam());
   }

@@ -6,7 +6,7 @@
 namespace weft::gpu {
 namespace {
 
-// Found before any test plants a failure.
+// Returns the kernel. It is looked up before any test plants a failure.
 void* affine_kernel() {
   static void* const kernel = [] {
     constexpr std::size_t sizes[] = {sizeof(Address), sizeof(std::size_t), sizeof(weft_gpu_type),
@@ -75,7 +75,7 @@ std::string Library::problem() {
 
 Result<bool> Planned::start(std::size_t chunk) {
   if (!planted_.empty() && fails_at_start_) return failure();
-  if (random_() % 8 == 0) return false;  // not yet
+  if (random_() % 8 == 0) return false;  // the start must be tried again
   keys_[chunk] =
       number_ < 0 ? library_.next_ordered(rank_) : Library::Key{number_, chunk, rounds_[chunk]++};
   const Range& range = chunks_[chunk];
@@ -144,7 +144,7 @@ Result<Made> try_collective(Runtime* runtime, Library* library, int rank, int nu
   if (!context) return context.error();
   const std::size_t count = from.count(), element = element_bytes(from.type());
   const std::size_t memories = buffers > 0 ? buffers : chunks;
-  const std::size_t most = (count + chunks - 1) / chunks * element;  // of a chunk
+  const std::size_t most = (count + chunks - 1) / chunks * element;  // most bytes of a chunk
   const bool copied = from.on_device() || to.on_device();
   const auto pinned = (*context)->pinned(copied ? 2 * memories * most : 0);
   if (!pinned) return pinned.error();

@@ -1,5 +1,5 @@
-// Several ranks within one process: each has a runtime of its own, and all share one stand-in of an
-// MPI library, which finds out whether the ranks' collectives meet those that they should.
+// Several ranks within one process. Each has a runtime of its own. All share one stand-in for an
+// MPI library, which checks that the ranks' collectives match.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,9 +22,9 @@
 
 namespace weft::gpu {
 
-enum class What { sum, broadcast, rotate };  // rotate: from the next rank
+enum class What { sum, broadcast, rotate };  // rotate: each rank gets the next rank's contribution
 
-// What one rank gets of all ranks' contributions.
+// Returns what one rank must get, given all ranks' contributions.
 Bytes outcome(weft_gpu_type type, What what, int root, int rank, const std::vector<Bytes>& given);
 
 class Library {
@@ -32,11 +32,12 @@ class Library {
   explicit Library(int ranks) : ranks_(ranks), ordered_(static_cast<std::size_t>(ranks)) {}
 
   int ranks() const { return ranks_; }
-  // Which of all collectives: number, chunk, round. Ordered ones are numbered as they start.
+  // Identifies a collective by its number, chunk and round. Ordered collectives are numbered as
+  // they start.
   using Key = std::tuple<int, std::size_t, int>;
   Key next_ordered(int rank);
   void contribute(const Key& key, int rank, const std::string& description, Bytes given);
-  // Empty: somebody is missing.
+  // Returns all ranks' contributions; empty if some are missing.
   std::vector<Bytes> all_of(const Key& key);
   std::string problem();
 
@@ -53,7 +54,7 @@ class Library {
   std::string problem_;
 };
 
-// A range of a collective's buffers, in memory of the processor's.
+// A range of the buffers of a collective, in host memory.
 struct Range {
   const std::byte* from;
   std::byte* to;
@@ -62,7 +63,7 @@ struct Range {
 
 class Planned : public Collective {
  public:
-  // number: -1 for an ordered one.
+  // number: -1 for an ordered collective.
   Planned(Library* library, int rank, int number, What what, int root, std::vector<Range> chunks,
           unsigned seed, weft_gpu_type type = WEFT_GPU_INT64)
       : library_(*library),
@@ -78,7 +79,8 @@ class Planned : public Collective {
 
   Result<bool> start(std::size_t chunk) override;
   Result<bool> test(std::size_t chunk) override;
-  // Before it is started: what it fails with, when it starts or later. struck: is told.
+  // Makes the collective fail with this error when it starts, or later. Must be called before the
+  // start. struck: set to true when the collective fails.
   void plant(const std::string& error, bool at_start, std::atomic<bool>* struck = nullptr) {
     planted_ = error, fails_at_start_ = at_start, struck_ = struck;
   }
@@ -103,7 +105,7 @@ class Planned : public Collective {
   std::atomic<bool>* struck_ = nullptr;
 };
 
-// Memory of a device or pinned, with elements of one type: Numbers, unless another one is said.
+// Device or pinned memory with elements of one type, by default of type Number.
 class Buffer {
  public:
   Buffer(const Numbers& content, bool on_device)
@@ -127,10 +129,10 @@ class Buffer {
   Address address_ = 0;
 };
 
-void use_device();  // on the calling thread
+void use_device();  // makes the device current on the calling thread
 
-// A collective of `from` into `to` in so many chunks, as Weft's MPI side prepares it. buffers: on
-// which they take turns; 0: each chunk has pinned memory of its own.
+// A collective from `from` to `to` in `chunks` chunks, as Weft's MPI part prepares it. buffers:
+// number of pinned buffers that the chunks use in turn; 0: each chunk has pinned memory of its own.
 struct Made {
   Operation* operation;
   Planned* collective;
@@ -138,12 +140,12 @@ struct Made {
 Made make_collective(Runtime* runtime, Library* library, int rank, int number, What what, int root,
                      const Buffer& from, const Buffer& to, std::size_t chunks, unsigned seed,
                      std::shared_ptr<Order> order, std::size_t buffers = 0);
-// The same, where it may fail.
+// Like make_collective(), but returns an error if it fails.
 Result<Made> try_collective(Runtime* runtime, Library* library, int rank, int number, What what,
                             int root, const Buffer& from, const Buffer& to, std::size_t chunks,
                             unsigned seed, std::shared_ptr<Order> order, std::size_t buffers = 0);
 
-// to = to * factor + addend, for all elements; the driver's code, or a test of it.
+// Computes to = to * factor + addend for all elements. Returns the driver's code.
 int launch_affine(const Buffer& buffer, Number factor, Number addend, Stream stream);
 void enqueue_affine(const Buffer& buffer, Number factor, Number addend, Stream stream);
 

@@ -1,4 +1,4 @@
-// The operators of reductions, which kernels and stand-in share.
+// The operators of reductions that both the kernels and the stand-in for CUDA's driver use.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,7 +12,8 @@
 namespace weft::gpu {
 namespace {
 
-// All values of a 16-bit format, and the rounding between each two neighbours.
+// Checks the conversion of all values of a 16-bit format, and the rounding between neighbouring
+// values.
 template <class T>
 void check_rounding(std::uint16_t infinity) {
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
@@ -48,7 +49,7 @@ TEST(Reductions, Bfloat16RoundsToTheNearest) {
 template <class T>
 void check_integers() {
   const T least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
-  EXPECT_EQ(combined<T>(WEFT_GPU_SUM, most, 1), least);  // wraps, signed or not
+  EXPECT_EQ(combined<T>(WEFT_GPU_SUM, most, 1), least);  // both signed and unsigned sums wrap
   EXPECT_EQ(combined<T>(WEFT_GPU_PROD, most, most), T(1));
   EXPECT_EQ(combined<T>(WEFT_GPU_MIN, least, most), least);
   EXPECT_EQ(combined<T>(WEFT_GPU_MAX, least, most), most);
@@ -75,7 +76,8 @@ TEST(Reductions, FloatsOfAllWidths) {
   EXPECT_EQ(combined(WEFT_GPU_SUM, 0.5, 0.25), 0.75);
   EXPECT_EQ(combined(WEFT_GPU_PROD, 0.5F, 3.F), 1.5F);
   EXPECT_EQ(combined(WEFT_GPU_MIN, Half::of(2), Half::of(-3)).wide(), -3);
-  EXPECT_EQ(combined(WEFT_GPU_SUM, Half::of(2048), Half::of(1)).wide(), 2048);  // ties to even
+  // Ties are rounded to even.
+  EXPECT_EQ(combined(WEFT_GPU_SUM, Half::of(2048), Half::of(1)).wide(), 2048);
   EXPECT_EQ(combined(WEFT_GPU_SUM, Bfloat16::of(256), Bfloat16::of(3)).wide(), 260);
   EXPECT_EQ(combined(WEFT_GPU_LAND, Bfloat16::of(256), Bfloat16::of(0)).wide(), 0);
 }
@@ -94,7 +96,8 @@ TEST(Reductions, EachTypeHasItsKernel) {
   ASSERT_TRUE(context) << context.error().message;
   Stream stream = nullptr;
   ASSERT_EQ(cuStreamCreate(&stream, 1), kSuccess);
-  // Ones in the lowest byte of each element of up to 8 bytes: the sum of integers doubles each.
+  // Every byte of each element is 1, whatever its size, so in the sum of two elements every byte is
+  // 2.
   Numbers ones(6, 0x0101010101010101);
   for (int type = WEFT_GPU_INT8; type <= WEFT_GPU_UINT64; ++type) {
     Buffer in(ones, true), inout(ones, true);
@@ -110,7 +113,7 @@ TEST(Reductions, EachTypeHasItsKernel) {
   cuStreamDestroy_v2(stream);
 }
 
-// By their bits, apart from Weft's own conversions.
+// The bits of the results are compared with constants, independently of Weft's own conversions.
 TEST(Reductions, EachFormatOfFloatsHasItsKernel) {
   struct Format {
     weft_gpu_type type;
@@ -122,7 +125,7 @@ TEST(Reductions, EachFormatOfFloatsHasItsKernel) {
       {WEFT_GPU_FLOAT, 0, 0x3f800000, 0x40000000, 0x40400000, 0x40a00000, 0x40c00000},
       {WEFT_GPU_DOUBLE, 0, 0x3ff0000000000000, 0x4000000000000000, 0x4008000000000000,
        0x4014000000000000, 0x4018000000000000}};
-  constexpr std::size_t kCount = 300;  // of more than a block
+  constexpr std::size_t kCount = 300;  // more than one block
   use_device();
   Runtime runtime(**driver());
   Context* const context = *runtime.context();

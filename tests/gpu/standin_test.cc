@@ -1,4 +1,5 @@
-// The stand-in is as strict as the driver about copies: they stay within one block that is there.
+// The stand-in for CUDA's driver is as strict as the driver about copies: they must stay within one
+// allocated block.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +16,7 @@ class StandIn : public ::testing::Test {
  protected:
   static constexpr std::size_t kBytes = 800, kInside = 792;
 
-  static void SetUpTestSuite() { use_device(); }  // before any of the buffers
+  static void SetUpTestSuite() { use_device(); }  // before any of the buffers is allocated
   void SetUp() override { EXPECT_EQ(cuStreamCreate(&stream_, 1), kSuccess); }
   void TearDown() override {
     cuStreamDestroy_v2(stream_);
@@ -37,7 +38,8 @@ TEST_F(StandIn, CopiesWithinOneBlock) {
   for (const Buffer* one : {&other_, &pinned_}) {
     EXPECT_EQ(copied(device_.address(), one->address(), kBytes), kSuccess);
     EXPECT_EQ(copied(one->address() + kInside, device_.address(), kBytes - kInside), kSuccess);
-    EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);  // which the next one does not wait for
+    // The next call does not wait for the stream.
+    EXPECT_EQ(cuStreamSynchronize(stream_), kSuccess);
     EXPECT_EQ(cuMemcpy(device_.address(), one->address(), kBytes), kSuccess);
   }
   EXPECT_EQ((*driver())->fill(device_.address(), 1, kBytes, stream_), kSuccess);

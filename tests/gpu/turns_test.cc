@@ -1,4 +1,4 @@
-// Chunks of long collectives, which take turns on a few buffers (gpu/relay.h).
+// Chunks of long collectives that use a few pinned buffers in turn (gpu/relay.h).
 #include <chrono>
 #include <thread>
 
@@ -23,8 +23,8 @@ TEST_F(Operations, ChunksTakeTurnsOnAFewBuffers) {
   runtime_.release(operation);
 }
 
-// What the agent has done with its chunks, of which the first one ends when the test says so. As an
-// MPI library may, it leaves another context current, or none.
+// A collective that records what the agent has done with its chunks, and completes a chunk when the
+// test permits it. Like some MPI libraries it leaves another context current, or none.
 struct Watched : Collective {
   explicit Watched(std::size_t chunks) : ended(chunks) {}
   Result<bool> start(std::size_t chunk) override {
@@ -79,14 +79,14 @@ class Turns : public Operations {
 };
 
 TEST_F(Turns, TheNextChunksComeWhileOthersTravel) {
-  wait_until_began(kBuffers - 1);  // while none has ended
+  wait_until_began(kBuffers - 1);  // while no chunk is complete
   watched_->let_end(0, 1);
-  wait_until_began(kBuffers);  // in the buffer of the first one
+  wait_until_began(kBuffers);  // this chunk uses the first one's buffer
   EXPECT_FALSE(watched_->ended[1]);
   watched_->let_end(0, kChunks);
   ASSERT_TRUE(operation_->wait(stream_));
   ASSERT_EQ(cuStreamSynchronize(stream_), kSuccess);
-  Numbers right(100);  // of chunks that come and leave as they are
+  Numbers right(100);  // the collective does not change the chunks
   std::iota(right.begin(), right.begin() + kChunks * kChunkBytes / sizeof(Number), 1);
   EXPECT_EQ(to_.content(), right);
   runtime_.release(operation_);
@@ -114,7 +114,7 @@ TEST_F(Turns, TheNextOneInOrderStartsBehindTheLastChunk) {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_FALSE(next->began[0]);
   watched_->let_end(0, kChunks - 1);
-  while (!next->began[0]) std::this_thread::yield();  // though the last chunk has not ended
+  while (!next->began[0]) std::this_thread::yield();  // though the last chunk is not complete
   watched_->let_end(kChunks - 1, kChunks);
   next->let_end(0, 1);
   for (Operation* const one : {operation_, *made}) {
@@ -147,7 +147,7 @@ TEST_F(Turns, MemoryOfAFailedOneIsKeptUntilItsOtherChunksHaveEnded) {
   while (taken() != its) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-// Fails when it may, and copies still.
+// A collective that fails when it is told to, while copies may still be in flight.
 struct Copying : Collective {
   Result<bool> start(std::size_t) override {
     return may_fail ? Result<bool>(Error{"the network is gone"}) : false;

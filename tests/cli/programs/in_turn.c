@@ -1,5 +1,5 @@
-/* Usage: in_turn CALLS. It makes successive calls of MPI_Iallreduce. It computes nothing for 8
- * ms after each first of two calls, and for 40 ms after each second. Results are checked. */
+/* Usage: in_turn CALLS. It makes successive calls of MPI_Iallreduce. Between start and wait it
+ * sleeps 8 ms in every first of two calls, and 40 ms in every second. Results are checked. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

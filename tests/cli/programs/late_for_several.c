@@ -1,6 +1,6 @@
-/* Rank 0 waits in one call for several collectives, which rank 1 starts late. With the argument
- * "polls" each rank then polls persistent collectives and prints how many microseconds it was
- * inside these polls. */
+/* Rank 0 waits in one call for several collectives, which rank 1 starts late. With an argument,
+ * each rank then also polls persistent collectives, which rank 1 starts late, and prints how
+ * many microseconds it was inside these polls. */
 #include <mpi.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
-// Callers: what goes on while a program is blocked in MPI. A thread of it starts a collective while
-// another one is blocked; a rank is blocked in a collective call that others reach only when
-// theirs, which was started before, is complete.
+// Faults around threads and blocked callers. A thread starts a collective while another thread of
+// its process is blocked in MPI. Or a rank is blocked in a collective that the other ranks enter
+// only after they have completed an earlier one, which this rank has only started.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kTag = 5, kGo = 6, kDone = 7;
 
-// How the first thread waits for a message of the last rank's.
+// A way in which the first thread waits for a message from the last rank.
 struct Wait {
   const char* name;
   std::function<void(int* token, int from, MPI_Comm comm)> wait;
@@ -64,9 +64,9 @@ void await(const std::atomic<int>& counter, int value) {
   while (counter < value && !stop) rest(1000);
 }
 
-// Of rank 0: starts a sum once the first thread is about to block, before the other ranks start
-// theirs, and completes it when that thread has come back, which is after they have completed
-// theirs.
+// Runs on rank 0. It starts a sum when the first thread is about to block and before the other
+// ranks start theirs. It completes the sum when the first thread has returned, which is after the
+// other ranks have completed theirs.
 void second_thread(const MPI_Comm& comm) {
   for (int i = 1; i <= static_cast<int>(waits().size()); ++i) {
     await(blocking, i);
@@ -95,8 +95,8 @@ void first_thread(MPI_Comm comm) {
   }
 }
 
-// Once all ranks but the first have completed theirs, of which some need the first one's later
-// rounds.
+// Sends the message for which the first thread waits, once all ranks but the first have completed
+// their sums. Some of these sums need later rounds of the first rank.
 void tell_the_first(MPI_Comm comm) {
   const int rank = rank_of(comm), last = size_of(comm) - 1;
   int token = 0;
@@ -118,7 +118,7 @@ void other_rank(MPI_Comm comm) {
   }
 }
 
-// The thread comes first: the system may refuse it later.
+// The thread is created first, since the system may refuse it later.
 void started_while_blocked() {
   MPI_Comm comm = MPI_COMM_NULL;
   std::thread second([&comm] { second_thread(comm); });
@@ -136,9 +136,9 @@ void started_while_blocked() {
   MPI_Finalize();
 }
 
-// What the collective calls without a non-blocking form are made on.
+// The objects on which the collectives without a non-blocking form are called.
 struct Objects {
-  MPI_Comm comm = MPI_COMM_NULL, beside = MPI_COMM_NULL;  // beside: for messages
+  MPI_Comm comm = MPI_COMM_NULL, beside = MPI_COMM_NULL;  // beside: communicator for messages
   MPI_Comm made = MPI_COMM_NULL;
   MPI_Win window = MPI_WIN_NULL;
   MPI_File file = MPI_FILE_NULL;
@@ -194,8 +194,8 @@ const std::vector<CollectiveCall>& collective_calls() {
   return all;
 }
 
-// The first rank makes the call between start and wait, the others after theirs, which need its
-// later rounds.
+// The first rank makes the call between start and wait. The others make it after their waits, for
+// which they need later rounds of the first rank.
 void in_another_order(const CollectiveCall& call, Objects& on) {
   int token = 0;
   Sum sum(1, on.comm);

@@ -1,7 +1,7 @@
-// Collectives called wrongly or unusually: bad arguments, counts that differ, aliased buffers,
-// neighbourhoods, large-count calls, operators that are slow or call MPI.
-// Why guard pages: what is written or read one byte outside a buffer ends the program at once,
-// under any MPI library, also where a sanitizer cannot be loaded.
+// Collectives that are called wrongly or unusually: bad arguments, counts that differ, aliased
+// buffers, neighbourhoods, large-count calls, and operators that are slow or call MPI. Buffers have
+// guard pages, so that a read or write one byte outside ends the program at once, under any MPI
+// library, even where a sanitizer cannot be loaded.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@
 namespace faults {
 namespace {
 
-// `count` ints between two pages that may not be touched, at the end of their own pages.
+// `count` ints at the end of their own pages, between two pages that may not be accessed.
 class Guarded {
  public:
   explicit Guarded(int count, int value = -1) : count_(count) {
@@ -38,7 +38,7 @@ class Guarded {
 
   int* data() { return data_; }
   int operator[](int i) const { return data_[i]; }
-  // Nothing before the buffer has been written.
+  // Returns whether nothing before the buffer has been written.
   bool intact() const {
     for (const char* at = slack_; at < reinterpret_cast<const char*>(data_); ++at)
       if (*at != 0x5a) return false;
@@ -69,7 +69,7 @@ int test(MPI_Request* request) {
   return MPI_SUCCESS;
 }
 
-// Of one request; what its status says.
+// Completes one request by MPI_Waitall. Returns the error code in its status.
 int wait_all(MPI_Request* request) {
   MPI_Status status;
   const int code = MPI_Waitall(1, request, &status);
@@ -78,9 +78,9 @@ int wait_all(MPI_Request* request) {
   return status.MPI_ERROR;
 }
 
-// Rank 0 starts with `mine`, the others with `theirs` elements. Each kind on a communicator of its
-// own, which an error leaves unusable. Two ranks: one exchange, so that no rank waits for another's
-// next round after an error.
+// Rank 0 starts with `mine` elements, the other ranks with `theirs`. Each kind of collective has a
+// communicator of its own, which an error may make unusable. There are two ranks and thus one
+// exchange, so that no rank waits for a later round after an error.
 void with_counts(int mine, int theirs, int (*complete)(MPI_Request*)) {
   using Start = std::function<int(int*, int*, int, MPI_Comm, MPI_Request*)>;
   struct Kind {
@@ -140,7 +140,7 @@ void with_counts(int mine, int theirs, int (*complete)(MPI_Request*)) {
   }
 }
 
-// Row 17.
+// Row 17 of tests/faults/README.md: the ranks' counts differ.
 void counts_differ() {
   for (const auto complete : {wait, test, wait_all}) {
     with_counts(20, 10, complete);
@@ -148,7 +148,8 @@ void counts_differ() {
   }
 }
 
-// Row 16: an error that only shows at completion, on one communicator that returns errors.
+// Row 16 of tests/faults/README.md: an error that only occurs at completion, on a communicator that
+// returns errors.
 void truncated(MPI_Comm comm) {
   std::vector<int> box(rank_of(comm) == 0 ? 200 : 100);
   MPI_Request request;
@@ -176,7 +177,8 @@ void error_is_fatal() {
   tell_all("still here");
 }
 
-// Row 15: the rest of it is the group `mistakes` of tests/mpi/lifetime.cc.
+// Row 15 of tests/faults/README.md: a bad communicator. Other bad arguments are in the group
+// `mistakes` of tests/mpi/lifetime.cc.
 void bad_communicator() {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
@@ -188,7 +190,8 @@ void bad_communicator() {
   expect(class_of(started) == class_of(blocking), "the class of the blocking call");
 }
 
-// Row 19: not allowed by the standard; what happens is the library's, the test compares it.
+// Row 19 of tests/faults/README.md: the standard forbids aliased buffers. The MPI library decides
+// what happens, and the test compares that with and without Weft.
 void aliased() {
   OwnWorld comm;
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
@@ -208,8 +211,8 @@ void aliased() {
   tell("allgather from the place in its result: class %d, first value %d", class_of(code), all[0]);
 }
 
-// At the root a block is received where it is sent from: the others know nothing of it, so that all
-// ranks must go the same way where the library takes it.
+// The root receives a block where it sends from. The other ranks do not know this, so all ranks
+// must take the same path if the library permits it.
 void aliased_at_the_root() {
   OwnWorld comm;
   const int rank = rank_of(comm), size = size_of(comm), root = size - 1;
@@ -235,7 +238,7 @@ void aliased_at_the_root() {
   }
 }
 
-// The same of reductions, on the root and on one rank of all.
+// Reductions whose result overwrites an operand, on the root and on one of all ranks.
 void reduced_onto_operands() {
   OwnWorld comm;
   const int rank = rank_of(comm), last = size_of(comm) - 1, sum = sum_of_ranks(comm);
@@ -261,8 +264,8 @@ void reduced_onto_operands() {
     }
 }
 
-// Each rank's own block lies in one place to be sent and received, and is empty on rank 0. Blocks
-// for others come from one half of the buffer and go into the other.
+// Each rank sends and receives its own block at the same address; on rank 0 this block is empty.
+// Blocks for other ranks come from one half of the buffer and go to the other half.
 void aliased_but_for_an_empty_block() {
   OwnWorld comm;
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
@@ -284,7 +287,7 @@ void aliased_but_for_an_empty_block() {
     else
       code = MPI_Ialltoallv(data, counts.data(), from.data(), MPI_INT, data, counts.data(),
                             to.data(), MPI_INT, comm, &request);
-    tell_all("rank %d: class %d", rank, class_of(code));  // the library's
+    tell_all("rank %d: class %d", rank, class_of(code));  // the error class is the MPI library's
     if (code != MPI_SUCCESS) continue;
     wait(&request);
     for (int i = 0; i < size; ++i)
@@ -292,7 +295,8 @@ void aliased_but_for_an_empty_block() {
   }
 }
 
-// Row 20: a ring in which each rank has its neighbours' numbers; and the rest at count zero.
+// Row 20 of tests/faults/README.md: neighbourhood collectives on a ring in which each rank gets its
+// neighbours' numbers, and other ones with count 0.
 void neighbourhoods() {
   const int size = size_of(MPI_COMM_WORLD), periodic = 1;
   MPI_Comm ring;
@@ -304,7 +308,8 @@ void neighbourhoods() {
   MPI_Ineighbor_allgather(&rank, 1, MPI_INT, got, 1, MPI_INT, ring, &request);
   wait(&request);
   expect(got[0] == left && got[1] == right, "neighbor_allgather");
-  if (size > 2) {  // with two ranks both neighbours are one, and their order the library's
+  // With two ranks both neighbours are the same rank, and their order is the library's.
+  if (size > 2) {
     MPI_Ineighbor_alltoall(sent, 1, MPI_INT, got, 1, MPI_INT, ring, &request);
     wait(&request);
     expect(got[0] == 10 * left + 1 && got[1] == 10 * right, "neighbor_alltoall");
@@ -330,7 +335,7 @@ void nothing_to_move() {
   expect(untouched == 5, "nothing is written where nothing is moved");
 }
 
-// x -> ax + b, composed: not commutative.
+// The map x -> a x + b. Its composition does not commute.
 struct Map {
   std::int64_t a, b;
 };
@@ -347,7 +352,7 @@ void slow_compose(void* in, void* inout, int* length, MPI_Datatype* type) {
   compose(in, inout, length, type);
 }
 
-// Calls that are no communication, from whatever thread the operator runs in.
+// An operator that calls MPI functions that do not communicate, in whatever thread it runs.
 void asking_compose(void* in, void* inout, int* length, MPI_Datatype* type) {
   int size = 0, rank = -1, flag = 0;
   MPI_Type_size(*type, &size);
@@ -394,7 +399,7 @@ void reduce_maps(MPI_User_function* function, int count, bool large_calls) {
     MPI_Iallreduce(in.data(), all.data(), count, type, op, comm, &requests[0]);
     MPI_Iscan(in.data(), upto.data(), count, type, op, comm, &requests[1]);
   }
-  // A rank that blocks elsewhere must not keep the operator from being run.
+  // A rank that is blocked in another call must not prevent the operator from running.
   int token = 0;
   if (rank == 0) MPI_Recv(&token, 1, MPI_INT, size - 1, 1, comm, MPI_STATUS_IGNORE);
   if (rank == size - 1) MPI_Send(&token, 1, MPI_INT, 0, 1, comm);
@@ -406,7 +411,8 @@ void reduce_maps(MPI_User_function* function, int count, bool large_calls) {
   MPI_Type_free(&type);
 }
 
-// Row 21: holes and negative lower bounds are tests/mpi/results.cc.
+// Row 21 of tests/faults/README.md: large-count calls. Holes and negative lower bounds are tested
+// in tests/mpi/results.cc.
 void large_count_calls() {
 #if MPI_VERSION < 4
   tell("no calls with large counts");
@@ -427,7 +433,7 @@ void large_count_calls() {
 #endif
 }
 
-// Row 22.
+// Row 22 of tests/faults/README.md: a slow operator.
 void slow_operator() {
   reduce_maps(slow_compose, 2, false);
 }
@@ -436,8 +442,8 @@ void asking_operator() {
   for (int count : {1, 10000}) reduce_maps(asking_compose, count, false);
 }
 
-// Hints are to be the same on all ranks (MPI-4.1, 10.2 leaves it to the hint): what differs has no
-// effect.
+// Hints should be the same on all ranks (MPI-4.1, 10.2 leaves that to each hint). Ranks give
+// different ones here, which must have no effect.
 void different_hints() {
   const bool first = rank_of(MPI_COMM_WORLD) == 0;
   const auto is_right = [](MPI_Comm comm) {
@@ -463,7 +469,8 @@ void different_hints() {
   MPI_Comm_free(&made);
 }
 
-// Row 35: profilers and their users do that, on whichever ranks they look at.
+// Row 35 of tests/faults/README.md: MPI_Pcontrol is called on one rank only, as profilers and their
+// users do.
 void profiling_controlled_on_one_rank() {
   OwnWorld comm;
   for (const int level : {0, 1, 2}) {

@@ -1,4 +1,4 @@
-// A PMPI tool: counts the application's, or whoever's, calls of MPI_Iallreduce and MPI_Wait. Like
+// A PMPI tool that counts the calls of MPI_Iallreduce and MPI_Wait, whoever makes them. Like
 // Darshan it also defines PMPI_Init and PMPI_Init_thread.
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-// A tool behind Weft whose MPI_Finalize ends the process: after a failure the library's own
-// sometimes never returns (Open MPI 5.0.11, without Weft: 5 of 12).
+// A PMPI tool behind Weft whose MPI_Finalize ends the process. After a failure the MPI library's
+// own MPI_Finalize sometimes never returns (Open MPI 5.0.11 without Weft: in 5 of 12 runs).
 #include <mpi.h>
 #include <unistd.h>
 

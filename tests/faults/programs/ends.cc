@@ -1,6 +1,6 @@
-// Ends: programs that stop in the middle of collectives, in every way there is, and what comes and
-// goes beside them: forked children, signals.
-// Why: what an intercepting library leaves running or registered shows when the process ends.
+// Programs that end during collectives in every possible way, and events beside collectives: forked
+// children, signals. What an intercepting library leaves running or registered has an effect when
+// the process ends.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -21,7 +21,8 @@
 namespace faults {
 namespace {
 
-// Rows 1, 2: collectives without end, to be killed in. The line tells the test that all have begun.
+// Rows 1 and 2 of tests/faults/README.md: collectives without end, during which the test kills
+// ranks. The printed line tells the test that all ranks have begun.
 void endless() {
   std::vector<Sum> sums;
   for (int i = 0; i < 4; ++i) sums.emplace_back(i % 2 ? 50000 : 10, MPI_COMM_WORLD);
@@ -33,14 +34,14 @@ void endless() {
   }
 }
 
-// Buffers that outlive everything: the collectives are not completed by their ranks.
+// Starts a sum that its rank does not complete. The buffers are never freed.
 Sum* left_behind(MPI_Request* request, int count = 50000) {
   auto* sum = new Sum(count, MPI_COMM_WORLD);
   sum->start(request);
   return sum;
 }
 
-// Row 3.
+// Row 3 of tests/faults/README.md: MPI_Abort during a collective.
 void aborts() {
   MPI_Request requests[3];
   for (auto& request : requests) left_behind(&request);
@@ -49,14 +50,15 @@ void aborts() {
   rest(60'000'000);
 }
 
-// Row 4.
+// Row 4 of tests/faults/README.md: exit during a collective.
 void exits() {
   MPI_Request requests[3];
   for (auto& request : requests) left_behind(&request);
   std::exit(0);
 }
 
-// Row 5: all ranks take part, none completes; or rank 0 alone has started.
+// Row 5 of tests/faults/README.md: MPI_Finalize while a collective is incomplete. All ranks have
+// started it and none completes it, or rank 0 alone has started it.
 void finalizes_incomplete() {
   for (int i = 0; i < 1000; ++i) {
     MPI_Request request;
@@ -68,11 +70,13 @@ void finalizes_incomplete() {
 
 void finalizes_alone() {
   MPI_Request request;
-  // As long as what ranks agree on in MPI_Finalize, which it must not meet.
+  // The sum has the same length as the words on which ranks agree in MPI_Finalize, with which it
+  // must not be matched.
   if (rank_of(MPI_COMM_WORLD) == 0) left_behind(&request, 2);
 }
 
-// Row 18: each waits for the other's data, in two collectives.
+// Row 18 of tests/faults/README.md: each rank waits for the other's data, in two different
+// collectives.
 void misordered() {
   OwnWorld comm;
   const int rank = rank_of(comm);
@@ -108,7 +112,7 @@ void wait_for(pid_t child) {
   expect(false, "the child ends");
 }
 
-// Row 26.
+// Row 26 of tests/faults/README.md: a child process is forked.
 void forks() {
   for (const Child what : {Child::exits, Child::exits_at_once, Child::becomes_another}) {
     std::vector<Sum> sums;
@@ -126,7 +130,8 @@ void forks() {
   }
 }
 
-// Row 18: rank 0 comes late to a blocking collective that all have made before.
+// Row 18 of tests/faults/README.md: rank 0 comes late to a blocking collective of a kind that all
+// ranks have called before.
 void late() {
   for (int round = 0; round < 4; ++round) {
     if (round == 3 && rank_of(MPI_COMM_WORLD) == 0) sleep(3);
@@ -145,11 +150,12 @@ void count_alarm(int) {
   if (syscall(SYS_gettid) != main_thread) alarms_elsewhere = alarms_elsewhere + 1;
 }
 
-// Row 27: a timer interrupts system calls all the time. Only the application's thread sees it.
+// Row 27 of tests/faults/README.md: a timer interrupts system calls all the time. Only the
+// application's thread must get the signals.
 void interrupted() {
   main_thread = static_cast<pid_t>(syscall(SYS_gettid));
   struct sigaction action = {};
-  action.sa_handler = count_alarm;  // without SA_RESTART
+  action.sa_handler = count_alarm;  // without SA_RESTART, system calls fail with EINTR
   sigaction(SIGVTALRM, &action, nullptr);
   sigaction(SIGUSR1, &action, nullptr);
   for (int round = 0; round < 100; ++round) {
@@ -170,7 +176,8 @@ void interrupted() {
 
 volatile sig_atomic_t continued = 0;
 
-// Row 27: each rank is stopped and continued from outside; says when it may be stopped.
+// Row 27 of tests/faults/README.md: each rank is stopped and continued from outside. It prints when
+// it may be stopped.
 void stoppable() {
   signal(SIGCONT, [](int) { continued = 1; });
   std::vector<Sum> sums;
@@ -188,12 +195,12 @@ void stoppable() {
   }
 }
 
-// Row 37: a program that finds out by SIGSEGV which of its pages are written, as incremental
-// checkpoints and some garbage collectors do. The pages are written by whoever brings the
-// collective forward; the program computes meanwhile.
+// Row 37 of tests/faults/README.md: a program that finds out by SIGSEGV which of its pages are
+// written, as incremental checkpoints and some garbage collectors do. The thread that progresses
+// the collective writes the pages while the program computes.
 std::size_t page_bytes;
 char *tracked_begin, *tracked_end;
-std::atomic<int> written{0};  // pages
+std::atomic<int> written{0};  // number of pages written
 
 void note_page(int, siginfo_t* info, void*) {
   char* const at = static_cast<char*>(info->si_addr);
@@ -203,7 +210,7 @@ void note_page(int, siginfo_t* info, void*) {
   ++written;
 }
 
-// Ints that lie in pages of their own, all of which a test protects.
+// Ints on pages of their own, which a test protects.
 class Tracked {
  public:
   explicit Tracked(int count) : bytes_(static_cast<std::size_t>(count) * sizeof(int)) {
@@ -256,7 +263,8 @@ void tracks_pages() {
   }
 }
 
-// The same of what only moves data, for which the kernel may copy from process to process.
+// Row 37 of tests/faults/README.md with collectives that only move data, for which the kernel may
+// copy from process to process.
 void tracks_pages_of_moves() {
   constexpr int kCount = 1 << 18;
   const Tracked out(kCount);
@@ -266,9 +274,9 @@ void tracks_pages_of_moves() {
   const std::vector<int> in(kCount, rank + 10);
   struct Move {
     const char* name;
-    int pages;  // that are written on this rank, at least
+    int pages;  // least number of pages that must be written on this rank
     std::function<int(MPI_Request*)> start;
-    int first, last;  // what comes out
+    int first, last;  // expected first and last value of the result
   };
   const int here = rank + 10, of_last = size_of(comm) + 9;
   const Move moves[] = {
@@ -314,8 +322,8 @@ void tracks_pages_of_moves() {
     }
 }
 
-// A message that is received at the very end, when MPI_COMM_SELF loses its attributes in
-// MPI_Finalize. It looks like any other on MPI_COMM_WORLD.
+// Receives a message very late: when MPI_Finalize deletes the attributes of MPI_COMM_SELF. The
+// message is an ordinary one on MPI_COMM_WORLD.
 int receive_at_last(MPI_Comm, int, void*, void*) {
   std::int64_t bytes = 0;
   MPI_Recv(&bytes, sizeof bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

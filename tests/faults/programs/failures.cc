@@ -1,5 +1,6 @@
-// Failures (row 41): a communicator is revoked, or a rank killed, while a collective is under way;
-// then those that are left shrink the communicator and go on. For libraries with these calls.
+// Row 41 of tests/faults/README.md: while a collective is in flight, a communicator is revoked or a
+// rank killed. Then the remaining ranks shrink the communicator and continue. This is for MPI
+// libraries with these calls (fault tolerance, ULFM).
 #include <signal.h>
 #include <unistd.h>
 
@@ -21,7 +22,7 @@ void return_errors(MPI_Comm comm) {
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
 }
 
-// Enough for engine auto to have learnt.
+// Completes enough collectives for engine `auto` to have learnt.
 void complete_some(int count, MPI_Comm comm) {
   Sum sum(count, comm);
   for (int i = 0; i < 40; ++i) {
@@ -32,7 +33,8 @@ void complete_some(int count, MPI_Comm comm) {
   expect(sum.right_of(size_of(comm)), "a sum before the failure");
 }
 
-// By all but the last rank, which learns of each start: the sum cannot end without the last rank.
+// Starts a sum on all ranks but the last, which cannot complete without the last rank. Each rank
+// tells the last one when it has started. Returns the sum's error code.
 int code_of_interrupted(int count, MPI_Comm comm, MPI_Comm told) {
   Sum sum(count, comm);
   MPI_Request request;
@@ -53,7 +55,8 @@ MPI_Comm shrunk(MPI_Comm comm) {
   return left;
 }
 
-// A sum on a communicator of its own, interrupted by its last rank; those left get a new one.
+// Starts a sum on a new communicator, which the last rank interrupts. Returns a new communicator of
+// the remaining ranks.
 MPI_Comm interrupted(int count, MPI_Comm all, void (*interrupt)(MPI_Comm comm)) {
   MPI_Comm comm;
   MPI_Comm_dup(all, &comm);

@@ -1,7 +1,7 @@
-// Faults: an ordinary MPI program whose cases are what may go wrong around collectives, each by its
-// name: `faults CASE...`. It knows nothing of Weft; the tests run it natively and under each
-// engine. Exit status: 0 right, 1 a check failed, 3 hung (the time limit); some cases end
-// otherwise.
+// An ordinary MPI program whose cases are what may go wrong around collectives. Usage: faults
+// CASE.... It does not know Weft: the tests run it without Weft and with each engine. The exit
+// status is 0 if all is right, 1 if a check failed, and 3 if it hung until the time limit. Some
+// cases end otherwise.
 #pragma once
 
 #include <mpi.h>
@@ -13,7 +13,7 @@ namespace faults {
 struct Case {
   const char* name;
   void (*run)();
-  bool before_init = false;  // calls MPI_Init itself, and runs alone
+  bool before_init = false;  // whether the case calls MPI_Init itself; it must then run alone
 };
 
 const std::vector<Case>& request_cases();     // requests.cc
@@ -31,9 +31,10 @@ const std::vector<Case>& looked_up_cases();   // looked_up.cc
 const std::vector<Case>& left_cases();        // left.cc
 const std::vector<Case>& callback_cases();    // generalised.cc
 
-// Counts a failure of the current case and names it.
+// Counts a failure of the current case and names it, if `good` is false.
 void expect(bool good, const char* what);
-// Something for the test to read: one line on standard output, by rank 0 or by every rank.
+// Prints a line on standard output for the test. tell() does so on rank 0, tell_all() on every
+// rank.
 void tell(const char* format, ...) __attribute__((format(printf, 1, 2)));
 void tell_all(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -41,10 +42,10 @@ int rank_of(MPI_Comm comm);
 int size_of(MPI_Comm comm);
 int class_of(int code);
 int sum_of_ranks(MPI_Comm comm);
-// Polling ranks leave the core to others when there are more ranks than cores.
+// Sleeps, so that polling ranks yield their core if there are more ranks than cores.
 void rest(int microseconds = 50);
 
-// A duplicate of MPI_COMM_WORLD, freed at the end.
+// A duplicate of MPI_COMM_WORLD, which is freed by the destructor.
 class OwnWorld {
  public:
   OwnWorld() { MPI_Comm_dup(MPI_COMM_WORLD, &comm_); }
@@ -60,14 +61,15 @@ class OwnWorld {
   MPI_Comm comm_ = MPI_COMM_NULL;
 };
 
-// An allreduce of `count` ints with its buffers and its oracle.
+// An allreduce of `count` ints with its buffers and its expected result.
 class Sum {
  public:
   Sum(int count, MPI_Comm comm);
-  void start(MPI_Request* request);       // MPI_Iallreduce
-  void initialise(MPI_Request* request);  // MPI_Allreduce_init
-  void reset();                           // so that the next result is seen
-  bool right() const;                     // of as many ranks as MPI_COMM_WORLD
+  void start(MPI_Request* request);       // calls MPI_Iallreduce
+  void initialise(MPI_Request* request);  // calls MPI_Allreduce_init
+  void reset();                           // clears the result, so that the next one is noticed
+  // Whether the result is that of all ranks of MPI_COMM_WORLD.
+  bool right() const;
   bool right_of(int ranks) const;
 
  private:

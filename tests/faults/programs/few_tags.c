@@ -1,4 +1,5 @@
-// A PMPI tool behind Weft in the chain: an MPI library that has few tags.
+// A PMPI tool behind Weft in the chain, which makes the MPI library look like one that has few
+// tags.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

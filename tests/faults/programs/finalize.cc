@@ -1,5 +1,6 @@
-// Finalize: what the delete callbacks of MPI_COMM_SELF do inside MPI_Finalize, where all of MPI
-// still works (row 39). Libraries such as PETSc end themselves there.
+// Row 39 of tests/faults/README.md: what the delete callbacks of MPI_COMM_SELF do inside
+// MPI_Finalize, where all MPI calls are still permitted. Libraries such as PETSc finalise
+// themselves there.
 #include <dlfcn.h>
 
 #include <iterator>
@@ -10,19 +11,19 @@
 namespace faults {
 namespace {
 
-// What the program has made before MPI_Finalize and its callbacks use; never destroyed, since they
-// run when main() may be over.
+// Objects that the program makes before MPI_Finalize for its callbacks. Never destroyed, since the
+// callbacks may run after main().
 struct Left {
   MPI_Comm late = MPI_COMM_NULL;
   MPI_Request pending = MPI_REQUEST_NULL, persistent = MPI_REQUEST_NULL;
   Sum* pending_sum = nullptr;
   Sum* persistent_sum = nullptr;
-  std::vector<int> called;  // the callbacks' numbers
+  std::vector<int> called;  // numbers of the callbacks that were called, in order
 };
 Left* left = nullptr;
 int ranks = 0, rank = 0;
 
-// Every way of a sum.
+// Makes a sum in every possible way.
 void add_up(MPI_Comm comm) {
   const int size = size_of(comm);
   Sum started(10, comm), replayed(10, comm);
@@ -40,7 +41,7 @@ void add_up(MPI_Comm comm) {
   expect(replayed.right_of(size), "a persistent sum made in a callback");
 }
 
-// Rank 0 does in a callback what the others have done before MPI_Finalize.
+// Rank 0 makes sums in a callback that the other ranks have made before MPI_Finalize.
 void add_up_late() {
   add_up(left->late);
 }
@@ -67,8 +68,8 @@ void use_new_communicators() {
   for (MPI_Comm* one : {&self, &half, &copy}) MPI_Comm_free(one);
 }
 
-// Some ranks block in a collective of the library's before they wait for what they have started;
-// others wait for that first.
+// Some ranks call a collective of the MPI library before they wait for the one they have started.
+// The other ranks wait first.
 void cross() {
   Sum sum(1000, MPI_COMM_WORLD);
   MPI_Request request;
@@ -80,7 +81,7 @@ void cross() {
   expect(sum.right() && word == 0, "a broadcast between a sum's start and its wait");
 }
 
-// The same with a message.
+// Like cross(), with a message in place of the library's collective.
 void cross_a_message() {
   Sum sum(1000, MPI_COMM_WORLD);
   MPI_Request request;
@@ -92,7 +93,8 @@ void cross_a_message() {
   expect(sum.right() && word == (rank == 0 ? ranks - 1 : rank), "a message before a sum's wait");
 }
 
-// The last rank starts only after a message, which rank 0 sends when it has tested.
+// The last rank starts only after it has received a message, which rank 0 sends when it has called
+// MPI_Test.
 void cross_a_test() {
   Sum sum(1000, MPI_COMM_WORLD);
   MPI_Request request;
@@ -105,7 +107,7 @@ void cross_a_test() {
   expect(sum.right() && word == (rank == ranks - 1 ? 0 : rank), "a message behind a test");
 }
 
-// Ranks start on two communicators, and wait, in different orders.
+// Ranks start collectives on two communicators, and wait for them, in different orders.
 void cross_communicators() {
   OwnWorld copy;
   Sum first(1000, MPI_COMM_WORLD), second(1000, copy);
@@ -118,11 +120,12 @@ void cross_communicators() {
 }
 
 using Part = void (*)();
-// They are called in reverse. Until add_up_late() has been called on rank 0, no other rank is in
-// MPI_Finalize.
+// MPI calls the callbacks in reverse order. Until rank 0 has called add_up_late(), no other rank is
+// in MPI_Finalize.
 constexpr Part kParts[] = {cross_communicators,   cross_a_test,        cross_a_message, cross,
                            use_new_communicators, end_what_is_pending, add_up_late};
-constexpr int kMoreThanCallers = 2;  // in the first of these a caller alone is not enough
+// Number of callbacks, from the first on, that need more progress than a blocked caller makes.
+constexpr int kMoreThanCallers = 2;
 
 int part(MPI_Comm, int, void* which, void*) {
   int finalized = 1;
@@ -171,7 +174,8 @@ void uses_mpi_in_finalize() {
   use_mpi_in_finalize(0, MPI_Comm_set_attr);
 }
 
-// By a tool's function (set_unseen.c).
+// Row 39 of tests/faults/README.md with attributes that are set by a tool's function which Weft
+// does not see (set_unseen.c).
 void uses_mpi_in_finalize_unseen() {
   auto* const set = reinterpret_cast<Set*>(dlsym(RTLD_DEFAULT, "set_unseen"));
   expect(set != nullptr, "set_unseen");
@@ -182,7 +186,7 @@ int fail(MPI_Comm, int, void*, void*) {
   return MPI_ERR_OTHER;
 }
 
-// After it Open MPI calls no other callback; MPICH ends the program.
+// A callback fails. After that, Open MPI calls no other callback, and MPICH ends the program.
 void fails_in_finalize() {
   begin();
   set_on_self(fail, nullptr, MPI_Comm_set_attr);

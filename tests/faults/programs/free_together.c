@@ -1,5 +1,5 @@
-// A PMPI tool behind Weft in the chain: MPI_Comm_free by the name PMPI, as Weft calls it for its
-// own communicators, waits for all ranks. Libraries whose collectives run in network hardware do
+// A PMPI tool behind Weft in the chain. Its PMPI_Comm_free, which Weft calls for its own
+// communicators, waits for all ranks. MPI libraries whose collectives run in network hardware do
 // that.
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,5 +1,6 @@
-// Generalised: requests of the program's own whose callbacks call MPI, completed in every way
-// (row 44). All ranks complete them in one order, so that the collectives in them meet.
+// Row 44 of tests/faults/README.md: generalised requests of the program whose callbacks call MPI,
+// completed in every possible way. All ranks complete them in the same order, so that the
+// collectives in the callbacks match.
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -10,7 +11,7 @@
 namespace faults {
 namespace {
 
-// Collectives of all kinds, and messages.
+// Makes collectives of all kinds, and messages.
 void communicate() {
   int one = 1, right_away = 0, persistent = 0, blocking = 0, from_left = -1;
   const int size = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
@@ -29,7 +30,7 @@ void communicate() {
   expect(from_left == (rank + size - 1) % size, "a message in a callback");
 }
 
-// What the callbacks of one request have seen, and what they return.
+// What the callbacks of a request have noted, and what they return.
 struct Seen {
   int queries = 0, frees = 0, cancels = 0;
   bool communicates = true;
@@ -39,7 +40,8 @@ struct Seen {
 int query(void* state, MPI_Status* status) {
   auto* seen = static_cast<Seen*>(state);
   expect(seen->frees == 0, "queried before it is freed");
-  const bool is_first = seen->queries++ == 0;  // MPICH's calls for arrays ask more than once
+  // MPICH's calls for arrays call the query function more than once.
+  const bool is_first = seen->queries++ == 0;
   MPI_Status_set_elements(status, MPI_INT, 3);
   MPI_Status_set_cancelled(status, seen->cancels > 0);
   status->MPI_SOURCE = 17;
@@ -78,7 +80,7 @@ void expect_status(const MPI_Status& status, bool is_cancelled = false) {
   expect((cancelled != 0) == is_cancelled, "whether it was cancelled");
 }
 
-// The calls that complete one, or several among others.
+// The functions below complete one generalised request, or several among other requests.
 int by_wait(std::vector<MPI_Request>& requests, std::vector<MPI_Status>& statuses) {
   return MPI_Wait(&requests[0], &statuses[0]);
 }
@@ -145,7 +147,7 @@ void complete_one(Complete complete) {
   expect_status(statuses[0]);
 }
 
-// Two of them, a message each way, and one collective.
+// Completes two generalised requests, a message in each direction and one collective in one call.
 void complete_among_others(Complete complete) {
   const int size = size_of(MPI_COMM_WORLD), rank = rank_of(MPI_COMM_WORLD);
   Seen first, second;
@@ -166,8 +168,8 @@ void complete_among_others(Complete complete) {
   expect_status(statuses[3]);
 }
 
-// Collectives that are under way on some ranks, and complete on others, while the callbacks are
-// called; and a persistent one that is inactive.
+// When the callbacks are called, collectives are incomplete on some ranks and complete on others. A
+// persistent collective is inactive.
 void complete_beside_collectives() {
   Sum kept(10, MPI_COMM_WORLD), sum(1000, MPI_COMM_WORLD);
   MPI_Request persistent;
@@ -218,7 +220,8 @@ void look_free_and_cancel() {
   expect_status(status, true);
 }
 
-// What each call makes of the errors of callbacks is the library's affair: for the test to compare.
+// Prints what a call returns if callbacks fail, which is the library's choice; the test compares
+// it.
 void say(const char* what, int code, int status_code) {
   if (rank_of(MPI_COMM_WORLD) == 0)
     tell_all("%s: class %d, in the status %d", what, class_of(code), class_of(status_code));
@@ -272,7 +275,7 @@ void fail_in_callbacks() {
   MPI_Errhandler_free(&handler);
 }
 
-// FAULTS_LEVEL: what is asked for, single or multiple.
+// The environment variable FAULTS_LEVEL chooses the requested thread level: single or multiple.
 void callbacks_that_call_mpi() {
   const char* level = std::getenv("FAULTS_LEVEL");
   const bool multiple = level && std::strcmp(level, "multiple") == 0;

@@ -1,5 +1,5 @@
-// A PMPI tool: rank 1 comes out of MPI_Finalize a moment after rank 0. It is killed before where
-// rank 0 ends at once.
+// A PMPI tool in which rank 1 leaves MPI_Finalize a moment after rank 0. If rank 0 ends the job at
+// once, rank 1 is killed before it leaves.
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-// Row 38: calls of MPI's that never return, since a callback of the program's throws an exception,
-// jumps, or ends its thread. A sum is under way meanwhile, and is waited for afterwards.
+// Row 38 of tests/faults/README.md: MPI calls that never return, since a callback of the program
+// throws an exception, jumps, or ends its thread. A sum is in flight meanwhile and is completed
+// afterwards.
 #include <pthread.h>
 #include <setjmp.h>
 #include <sys/mman.h>
@@ -61,7 +62,7 @@ void add_or_leave(void* in, void* inout, int* count, MPI_Datatype*) {
   for (int i = 0; i < *count; ++i) static_cast<int*>(inout)[i] += static_cast<int*>(in)[i];
 }
 
-// The caller's frame lies so deep that whatever was called before lies above it.
+// Calls `call` from a frame deep in the stack, below all frames of earlier calls.
 template <class Call>
 [[gnu::noinline]] void deeply(Call call) {
   std::array<volatile char, 1 << 14> room;
@@ -70,7 +71,7 @@ template <class Call>
   room.back() = 1;
 }
 
-// Whether the call is left; in the way of `by`.
+// Returns whether the call is left without returning, in the way that the callback uses.
 template <class Call>
 [[gnu::noinline]] bool leaves(Call call) {
   if (by == By::jump && setjmp(back) != 0) return true;
@@ -83,8 +84,8 @@ template <class Call>
   return false;
 }
 
-// Messages to this rank itself, whose errors leave. MPICH tells those of a wait to the world's
-// handler.
+// Messages of this rank to itself, whose error handlers leave the call. MPICH calls the handler of
+// MPI_COMM_WORLD for errors of a wait.
 class Alone {
  public:
   Alone() {
@@ -100,7 +101,7 @@ class Alone {
   Alone(const Alone&) = delete;
   Alone& operator=(const Alone&) = delete;
 
-  // The message is longer than the receive.
+  // Receives a message that is longer than the receive buffer.
   void receive_blocking() {
     send();
     int one = 0;
@@ -130,7 +131,8 @@ class Alone {
 
 constexpr int kInts = 1 << 16;
 
-// DeferredStep calls are right: all that was under way is completed, and more.
+// Leaves a call by act() while a collective is in flight, then checks that it and later calls
+// complete correctly.
 template <class Act>
 void around(MPI_Comm comm, const char* what, Act act) {
   Sum sum(kInts, comm);
@@ -153,7 +155,8 @@ void around(MPI_Comm comm, const char* what, Act act) {
 
 constexpr By kGoesOn[] = {By::exception, By::jump, By::jump_with_mask};
 
-// The next call comes from a frame that lies deeper than the one that was left, and from one above.
+// Leaves the call in all ways. The next MPI call is made from a frame deeper than the left one, and
+// from one above it.
 template <class Call>
 void leave_in_all_ways(MPI_Comm comm, const char* what, Call call) {
   for (const By way : kGoesOn)
@@ -186,7 +189,7 @@ void note(MPI_Comm* comm, int* code, ...) {
   MPI_Barrier(MPI_COMM_SELF);
 }
 
-// A handler that returns is told of each error once, and calls MPI.
+// An error handler that returns must be called once for each error. It calls MPI itself.
 void told_once() {
   OwnWorld comm;
   MPI_Errhandler handler, got;
@@ -222,7 +225,7 @@ void told_once() {
   MPI_Errhandler_free(&handler);
 }
 
-// An attribute of a communicator, whose callbacks leave.
+// An attribute of a communicator whose callbacks leave the MPI call.
 class Attribute {
  public:
   Attribute() {
@@ -255,7 +258,7 @@ void call_directly(Act* act, void* data) {
   act(data);
 }
 
-// Calls from a frame without an unwind table, such as just-in-time compilers make.
+// Calls act() from a frame without an unwind table, such as just-in-time compilers make.
 void call_from_generated_code(Act* act, void* data) {
 #if defined(__x86_64__)
   constexpr unsigned char kCode[] = {
@@ -279,7 +282,7 @@ void call_from_generated_code(Act* act, void* data) {
 #endif
 }
 
-// What a delete callback removes, and from what frame.
+// Which object a delete callback frees, and from what kind of frame.
 struct Inner {
   Attribute attribute;
   Caller* caller;
@@ -290,7 +293,7 @@ void remove_and_go_on(void* attribute) {
   MPI_Barrier(MPI_COMM_SELF);
 }
 
-// A call inside a callback is left, and the callback, which notices, goes on in its own.
+// A call inside a callback is left. The callback notices it and continues, within its own call.
 void inside_a_callback(Caller* caller) {
   OwnWorld comm;
   const auto deletion = [](MPI_Comm, int, void*, void* state) {
@@ -312,7 +315,7 @@ void inside_a_callback(Caller* caller) {
   }
 }
 
-// The next call comes from generated code that lies deeper than the call that was left.
+// After a call was left, the next call comes from generated code that lies deeper in the stack.
 void before_generated_code() {
   OwnWorld comm;
   Attribute attribute;
@@ -326,7 +329,7 @@ void before_generated_code() {
   }
 }
 
-// Rank 1 is the root, and has no more to send when its operator runs.
+// A reduction to rank 1, which has nothing more to send when its operator runs.
 class Reduction {
  public:
   Reduction(int count, MPI_Comm comm)
@@ -345,7 +348,7 @@ class Reduction {
     MPI_Reduce_init(in_.data(), out_.data(), count(), MPI_INT, op_, 1, comm_, MPI_INFO_NULL,
                     request);
   }
-  // The root's call is left, and the next reduction is right.
+  // Leaves the root's call and checks that the next reduction is right.
   template <class Call>
   void leave(const char* what, Call call) {
     const bool is_root = rank_of(comm_) == 1;
@@ -366,16 +369,17 @@ class Reduction {
   MPI_Op op_;
 };
 
-// Of one number: the library may need more of a rank after the operator of a long reduction.
+// Reductions of one number: in a long one, the library may need the rank after its operator has
+// run.
 void out_of_operators() {
   OwnWorld comm;
   Reduction reduction(1, comm);
   reduction.leave("an operator that throws in MPI_Reduce", [&] { reduction.block(); });
 }
 
-constexpr int kLong = 100000;  // so many that a thread of somebody's may run the operator
+constexpr int kLong = 100000;  // so long that another thread may run the operator
 
-// Libraries themselves do not survive it.
+// MPI libraries without Weft do not survive this case.
 void out_of_requests() {
   OwnWorld comm;
   for (const int count : {1, 1000, kLong}) {
@@ -426,7 +430,7 @@ void* wait_for_ever(void*) {
   return nullptr;
 }
 
-// At any instruction: nobody may call MPI any more.
+// The thread is cancelled at an arbitrary instruction, so nobody may call MPI afterwards.
 void cancelled_at_once() {
   pthread_t thread;
   pthread_create(&thread, nullptr, wait_for_ever, nullptr);
@@ -438,7 +442,8 @@ void cancelled_at_once() {
   std::_Exit(0);
 }
 
-// Where a program asks for more, MPICH holds a lock around handlers, also alone.
+// MPI_THREAD_FUNNELED is requested: with a higher level MPICH holds a lock while it calls handlers,
+// even in a process of one thread.
 void begin_funneled_and(void (*act)()) {
   int provided = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);

@@ -1,5 +1,5 @@
-// Limits: programs that ask for little, that never or hardly start MPI, and one that needs progress
-// whatever the system refuses (programs/refuse.c).
+// Programs that ask MPI for little, that never or hardly initialise MPI, and one that needs
+// progress whatever the system refuses (refuse.c).
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -52,8 +52,8 @@ bool has_thread(const char* name) {
   return std::any_of(threads.begin(), threads.end(), [&](auto& t) { return t.name == name; });
 }
 
-// This process's threads with the cores they may use. A thread has its name and its core once it
-// has had work: the one that FAULTS_AWAITED_THREAD names is waited for.
+// Prints this process's threads and the cores on which each may run. A thread gets its name and its
+// core with its first work, so this waits for the thread that FAULTS_AWAITED_THREAD names.
 void list_threads() {
   const char* awaited = std::getenv("FAULTS_AWAITED_THREAD");
   constexpr int kWorthAThread = 1 << 20;
@@ -68,7 +68,7 @@ void list_threads() {
 }
 
 // A legal program that needs progress while it blocks elsewhere: rank 0 waits for a message that
-// rank 1 sends only once its collective, which needs rank 0's later rounds, is complete.
+// rank 1 sends only after its collective is complete, which needs later rounds of rank 0.
 void blocks_elsewhere(MPI_Comm comm) {
   const int rank = rank_of(comm);
   for (int count : {1, 50000}) {
@@ -92,7 +92,8 @@ void work(MPI_Comm comm) {
   blocks_elsewhere(comm);
 }
 
-// Row 28.
+// Row 28 of tests/faults/README.md: initialises MPI, makes collectives and finalises MPI while the
+// system refuses resources.
 void start_and_work() {
   int provided = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
@@ -111,8 +112,8 @@ int open_descriptors() {
   return open;
 }
 
-// Row 36: what the process takes of the system when it has used memory that ranks share, and
-// communicators; each rank says so.
+// Row 36 of tests/faults/README.md: each rank prints what the process takes from the system after
+// it has used shared memory and communicators.
 void resources() {
   std::vector<OwnWorld> communicators(20);
   constexpr int kCount = 1 << 18;
@@ -141,7 +142,8 @@ void resources() {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-// The same where the program has its memory locked, what it has and what it will have.
+// Row 36 of tests/faults/README.md in a program that has locked its present and future memory by
+// mlockall().
 void locked_before() {
   expect(mlockall(MCL_CURRENT | MCL_FUTURE) == 0, "mlockall before MPI_Init");
   MPI_Init(nullptr, nullptr);
@@ -156,7 +158,7 @@ void locked_after() {
   MPI_Finalize();
 }
 
-// Row 25.
+// Row 25 of tests/faults/README.md: the thread level that is asked for.
 void level_asked() {
   for (const auto& [name, level] : {std::pair{"single", MPI_THREAD_SINGLE},
                                     {"funneled", MPI_THREAD_FUNNELED},
@@ -184,7 +186,7 @@ void plain_init() {
   MPI_Finalize();
 }
 
-// Row 29.
+// Row 29 of tests/faults/README.md: MPI is never initialised.
 void never_init() {
   int flag = 1;
   MPI_Initialized(&flag);
@@ -217,7 +219,7 @@ void sessions_only() {
   MPI_Session_finalize(&session);
 }
 
-// Nothing but a message goes between the ranks.
+// The only communication between the ranks is one message.
 void waits_for_rank_0() {
   int token = 0;
   if (rank_of(MPI_COMM_WORLD) == 0) MPI_Send(&token, 1, MPI_INT, 1, 3, MPI_COMM_WORLD);
@@ -225,7 +227,7 @@ void waits_for_rank_0() {
     MPI_Recv(&token, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-// One element has more bytes than an int counts; nothing of it is ever moved.
+// An element has more bytes than an int can count. No element is ever moved.
 void huge_type() {
   MPI_Datatype huge;
   MPI_Type_create_hvector(1 << 29, 1, 0, MPI_DOUBLE, &huge);

@@ -1,5 +1,6 @@
-// Calls that are looked up, rather than linked to: in the MPI library itself, in the program's
-// order, behind the program, and by a plugin that finds the library first.
+// MPI functions that the program looks up instead of linking to them: in the MPI library itself, in
+// the program's search order, behind the program (RTLD_NEXT), and in a plugin that finds the MPI
+// library first.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -91,7 +92,7 @@ std::vector<Way> all_ways() {
   return ways;
 }
 
-// A sum by whose calls it is started and completed.
+// A sum that is started and completed by looked-up functions.
 struct LookedUpSum {
   int in = 1, out = 0;
   void check(const Way& starts, const Way& ends, const char* how) {
@@ -145,7 +146,8 @@ void persistent(const Way& starts, const Way& ends) {
   }
 }
 
-// Row 42, in a program of one thread: only such may complete short calls inline.
+// Row 42 of tests/faults/README.md, in a program with one thread: only in such a program can short
+// calls be completed inline.
 void looked_up() {
   const std::vector<Way> ways = all_ways();
   MPI_Init(nullptr, nullptr);

@@ -1,4 +1,5 @@
-/* The calls of a case of looked_up.cc, as they were found by some way. Also C, for the plugin. */
+/* The MPI functions that a case of looked_up.cc uses, as it has found them. The header is also
+ * valid C, for the plugin. */
 #ifndef FAULTS_LOOKED_UP_CALLS_H
 #define FAULTS_LOOKED_UP_CALLS_H
 

@@ -1,6 +1,6 @@
-/* Opened with RTLD_DEEPBIND: it finds the MPI library, to which it is linked, before what is
- * preloaded. Its table is bound when it is opened; its functions call what they are bound to at the
- * first call. */
+/* A plugin that is opened with RTLD_DEEPBIND, so that it finds the MPI library, to which it is
+ * linked, before preloaded libraries. Its table of functions is bound when the plugin is opened.
+ * Its own calls are bound when they are first made. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 

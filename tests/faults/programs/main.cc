@@ -1,4 +1,5 @@
-// The program's flow: its arguments, its time limit, and what the cases share.
+// The main program of the fault tests: its arguments, its time limit, and the functions that the
+// cases share.
 #include <signal.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@ namespace {
 
 const char* current_case = "start";
 int failures = 0;
-bool started = false;  // between MPI_Init and MPI_Finalize
+bool started = false;  // whether MPI_Init has returned and MPI_Finalize was not called
 
 void report_hang(int) {
   char text[200];
@@ -125,7 +126,8 @@ void Sum::reset() {
 }
 
 bool Sum::right() const {
-  // comm_ may be freed by now: rank 0's contribution is i, so the size follows from the world.
+  // comm_ may have been freed, so the size is taken from MPI_COMM_WORLD. Rank r contributes r + i
+  // to element i.
   return right_of(size_of(MPI_COMM_WORLD));
 }
 
@@ -162,5 +164,5 @@ int main(int argc, char** argv) {
   int all = 0;
   MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   MPI_Finalize();
-  return all || failures ? 1 : 0;  // callbacks in MPI_Finalize, too
+  return all || failures ? 1 : 0;  // callbacks in MPI_Finalize may have failed, too
 }

@@ -1,5 +1,5 @@
-// Many: collectives by the hundred thousand, communicators by the hundred, and several threads.
-// Why: numbers that wrap, memory that grows and requests completed twice show only in bulk.
+// Hundreds of thousands of collectives, hundreds of communicators, and several threads. Numbers
+// that wrap, memory that grows and requests that are completed twice only show in bulk.
 #include <dlfcn.h>
 #include <fcntl.h>
 
@@ -27,7 +27,7 @@ long resident_kib() {
   return kib;
 }
 
-// What Weft has allocated, where own_allocations.c is preloaded to count it.
+// Counts what Weft has allocated, if own_allocations.c is preloaded.
 struct Allocated {
   long count = 0, bytes = 0;
 };
@@ -40,7 +40,7 @@ Allocated allocated_by_weft() {
   return now;
 }
 
-// The i-th collective of a batch of `outstanding`, all started before any is completed.
+// A batch of `outstanding` collectives, which are all started before any is completed.
 class Batch {
  public:
   explicit Batch(int outstanding, MPI_Comm comm)
@@ -71,8 +71,9 @@ int from_environment(const char* name, int otherwise) {
   return text ? std::atoi(text) : otherwise;
 }
 
-// Row 23. What Weft has allocated after the first batch is all it ever has; the library's pools may
-// grow while ranks run apart, for which the first third is left out.
+// Row 23 of tests/faults/README.md: after its first batch Weft must not allocate more. The
+// process's memory is compared from the end of the first third of the batches on, since the MPI
+// library's pools may grow while ranks run apart.
 void very_many() {
   OwnWorld comm;
   const int outstanding = from_environment("FAULTS_OUTSTANDING", 2000);
@@ -93,8 +94,8 @@ void very_many() {
            outstanding, before, resident_kib() - before);
 }
 
-// A rank may free a communicator long before its collective there has ended, while another has
-// finished with both and goes on.
+// A rank may free a communicator long before its collective there is complete, while another rank
+// has completed and freed it and continues.
 void freed_at_different_times() {
   const int rank = rank_of(MPI_COMM_WORLD);
   constexpr int kTurns = 5;
@@ -114,7 +115,8 @@ void freed_at_different_times() {
   OwnWorld unused;
 }
 
-// The i-th of many: of all ranks, of all in the reverse order, or of every second.
+// Makes the i-th communicator: of all ranks, of all ranks in reverse order, or of every second
+// rank.
 int make_communicator(int i, MPI_Comm* made) {
   const int rank = rank_of(MPI_COMM_WORLD);
   if (i % 3 == 0) return MPI_Comm_dup(MPI_COMM_WORLD, made);
@@ -122,8 +124,8 @@ int make_communicator(int i, MPI_Comm* made) {
   return MPI_Comm_split(MPI_COMM_WORLD, color, -rank, made);
 }
 
-// Each rank starts a collective on each of many communicators, half of the ranks in the reverse
-// order, before any is completed.
+// Each rank starts one collective on each of many communicators before it completes any; half of
+// the ranks start them in reverse order.
 void many_kinds_of_communicators() {
   const int wanted = from_environment("FAULTS_COMMUNICATORS", 600);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -162,8 +164,8 @@ int descriptors() {
   return open;
 }
 
-// Communicators by the thousand, one after the other, each used before it is freed; there are
-// always two, so that the numbers of those that were freed come again.
+// Makes thousands of communicators, one after the other, and uses each before it is freed. Two
+// exist at any time, so that the numbers of freed ones are used again.
 void communicators_in_turn() {
   const int wanted = from_environment("FAULTS_COMMUNICATORS", 1000), warm = wanted / 5;
   MPI_Comm before = MPI_COMM_NULL, comm = MPI_COMM_NULL;
@@ -188,7 +190,8 @@ void communicators_in_turn() {
   MPI_Comm_free(&before);
 }
 
-// As many communicators as asked for, all alive at once, the last as usable as the first.
+// Makes as many communicators as asked for, all alive at once, and checks that the last is as
+// usable as the first.
 void many_communicators() {
   const int wanted = from_environment("FAULTS_COMMUNICATORS", 600);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -209,7 +212,7 @@ void many_communicators() {
   for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
 }
 
-// Many persistent collectives of one communicator, the first and the last of them under way
+// Makes many persistent collectives on one communicator. The first and the last one are in flight
 // together.
 void many_persistent() {
   const int wanted = from_environment("FAULTS_PERSISTENT", 1000);
@@ -235,8 +238,8 @@ bool threads_granted() {
   return level == MPI_THREAD_MULTIPLE;
 }
 
-// Row 24; threads with communicators of their own are tests/mpi/flight.cc. Short and long sums in
-// turn, the request of each in the hands of `act`.
+// Row 24 of tests/faults/README.md: short and long sums in turn, whose requests act() completes.
+// Threads with communicators of their own are tested in tests/mpi/flight.cc.
 template <class Act>
 void with_many_sums(Act act) {
   if (!threads_granted()) return tell("no MPI_THREAD_MULTIPLE");
@@ -269,7 +272,7 @@ void asked_by_two_threads() {
 
 void tested_by_two_threads() {
   with_many_sums([](MPI_Request& request) {
-    std::mutex mutex;  // guards request
+    std::mutex mutex;  // guards `request`
     std::atomic<int> completions{0};
     by_two_threads([&] {
       for (bool over = false; !over; rest()) {
@@ -285,7 +288,8 @@ void tested_by_two_threads() {
   });
 }
 
-// Row 34. Short non-blocking collectives of one communicator, of mixed kinds, to mixed roots.
+// Row 34 of tests/faults/README.md: short non-blocking collectives on one communicator, of mixed
+// kinds and with various roots.
 class MixedCollectives {
  public:
   MixedCollectives(int seed, MPI_Comm comm)
@@ -335,8 +339,8 @@ class MixedCollectives {
 
 constexpr int kAtATime = 3, kMixed = 200;
 
-// The ranks start and complete them in the same order per communicator, and in different ones
-// across; and beside them stands a blocking collective of the program's own.
+// On each communicator all ranks start and complete the collectives in the same order; across
+// communicators the orders differ. There is also a blocking collective of the program.
 void on_three_communicators() {
   OwnWorld comms[kAtATime], own;
   std::vector<MixedCollectives> mixed;
@@ -353,7 +357,8 @@ void on_three_communicators() {
   }
 }
 
-// Completed by the thread that started it, while others do the same elsewhere.
+// Each collective is completed by the thread that started it, while other threads do the same on
+// other communicators.
 void by_three_threads() {
   if (!threads_granted()) return tell("no MPI_THREAD_MULTIPLE");
   OwnWorld comms[kAtATime];
@@ -373,7 +378,7 @@ void by_three_threads() {
   expect(right == kAtATime * kMixed, "results of three threads");
 }
 
-// By a hint, after MPI_Init.
+// Chooses engine tcc by a hint after MPI_Init.
 void hinted_tcc() {
   OwnWorld comm;
   MPI_Info info;

@@ -1,6 +1,6 @@
-// Nested: what an attribute's delete callback, or an operator, frees while the MPI library is
-// inside another call (row 31). Libraries such as PETSc keep communicators, memory and requests of
-// their own as attributes of the application's, and free them there.
+// Row 31 of tests/faults/README.md: what an attribute's delete callback or an operator frees while
+// the MPI library is inside another call. Libraries such as PETSc keep communicators, memory and
+// requests as attributes of the application's communicators, and free them there.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -11,9 +11,9 @@
 namespace faults {
 namespace {
 
-constexpr int kInts = 1 << 16;  // so long that Weft's heap has the memory
+constexpr int kInts = 1 << 16;  // so long that the memory comes from Weft's heap
 
-// What one owner keeps as an attribute.
+// What an attribute's owner keeps in it.
 struct Kept {
   MPI_Comm comm = MPI_COMM_NULL;
   int* memory = nullptr;
@@ -41,7 +41,7 @@ void make(Kept* kept) {
   kept->sum->initialise(&kept->request);
 }
 
-// Each object has been used by a collective, so that whoever remembers such objects knows it.
+// Uses each object in a collective, so that Weft remembers it if it remembers such objects.
 void use(const Kept& kept) {
   std::vector<int> out(kInts);
   for (int i = 0; i < kInts; ++i) kept.memory[i] = i;
@@ -68,7 +68,7 @@ void discard(Kept* kept) {
 
 int discard_attribute(void* value) {
   auto* kept = static_cast<Kept*>(value);
-  if (kept->sum) {  // it is waited for here, as nobody else can
+  if (kept->sum) {  // the request is completed here, since nobody else can do so
     kept->sum->reset();
     MPI_Start(&kept->request);
     MPI_Wait(&kept->request, MPI_STATUS_IGNORE);
@@ -78,8 +78,8 @@ int discard_attribute(void* value) {
   return MPI_SUCCESS;
 }
 
-// The handles that are free again now go to communicators of other ranks, which must not be taken
-// for what was freed: most of them are this rank's alone.
+// Makes new communicators of other ranks, which reuse the handles that were freed. Weft must not
+// take them for the freed ones. Most of them have this rank only.
 void use_handles_again() {
   std::array<MPI_Comm, 8> comms;
   const int rank = rank_of(MPI_COMM_WORLD), last = size_of(MPI_COMM_WORLD) - 1;
@@ -115,7 +115,7 @@ void use_types_again() {
   MPI_Op_free(&op);
 }
 
-// The attribute's owner is made, and freed.
+// The attribute's owner is a communicator that is made and freed.
 void by_communicator(Kept* kept) {
   const auto callback = [](MPI_Comm, int, void* value, void*) { return discard_attribute(value); };
   int key = MPI_KEYVAL_INVALID;
@@ -160,7 +160,7 @@ void freed_by_delete_callback() {
   }
 }
 
-// The owner is MPI_COMM_SELF, whose attributes go first thing in MPI_Finalize.
+// The attribute's owner is MPI_COMM_SELF, whose attributes MPI_Finalize deletes first.
 void freed_in_finalize() {
   static Kept kept;
   make(&kept);
@@ -177,7 +177,7 @@ void freed_in_finalize() {
 
 Kept* of_operator = nullptr;
 
-// What is local only: an operator may not communicate.
+// Does only local operations, since an operator may not communicate.
 void add_up_and_discard(void* in, void* inout, int* count, MPI_Datatype* type) {
   add_up(in, inout, count, type);
   if (Kept* kept = of_operator) {
@@ -205,7 +205,7 @@ void freed_by_operator() {
       MPI_Iallreduce(in.data(), out.data(), kInts, MPI_INT, op, MPI_COMM_WORLD, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     expect(out[0] == size_of(MPI_COMM_WORLD), "sum by an operator that frees");
-    const bool called = !of_operator;  // an algorithm may leave it to another rank
+    const bool called = !of_operator;  // in an algorithm another rank may call the operator
     of_operator = nullptr;
     if (!called) {
       MPI_Free_mem(kept.memory);

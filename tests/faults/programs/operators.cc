@@ -1,5 +1,5 @@
-// Operators: functions of the program's that a reduction runs, in a program that expects no other
-// thread than its own; and how numbers are rounded, which is the program's to say.
+// User-defined operators in a program that expects no other thread than its own, and the rounding
+// of floating-point numbers, which the program chooses.
 #include <pthread.h>
 #include <signal.h>
 #include <ucontext.h>
@@ -29,7 +29,8 @@ void add(void* in, void* inout, int* length, MPI_Datatype*) {
   for (int i = 0; i < *length; ++i) static_cast<int*>(inout)[i] += static_cast<int*>(in)[i];
 }
 
-// As an application does that computes between start and wait, long enough for any thread.
+// Computes until seen() returns true, like an application between start and wait, but not longer
+// than a time limit.
 template <class Seen>
 void compute_until(Seen seen) {
   computing = true;
@@ -67,8 +68,8 @@ class OwnSum {
   MPI_Op op_;
 };
 
-// While the program computes, a thread of somebody's brings a long bcast forward, which the others
-// begin late; what it finds on the way is not to be reduced there.
+// While the program computes, another thread may progress a long bcast, which the other ranks start
+// late. It must not execute the reduction's operator meanwhile.
 void operator_beside() {
   OwnWorld comm;
   std::vector<int> data(200000, rank_of(comm));
@@ -89,7 +90,7 @@ void operator_beside() {
     expect(sum.right(), "the operator's result");
   }
   expect(beside == 0, "no operator beside the computation");
-  int of_all = runs;  // a library may run it on one rank only
+  int of_all = runs;  // an algorithm may call the operator on one rank only
   MPI_Allreduce(MPI_IN_PLACE, &of_all, 1, MPI_INT, MPI_SUM, comm);
   expect(of_all > 0, "the operator has been run");
 }
@@ -109,8 +110,8 @@ void persistent_operator_beside() {
   expect(beside == 0, "no operator beside the computation");
 }
 
-// Rank 0 waits for a message that rank 1 sends only when its reduction, which needs rank 0's part,
-// is complete.
+// Rank 0 waits for a message that rank 1 sends only when its reduction is complete, which needs
+// rank 0's part.
 void operator_while_blocked() {
   OwnWorld comm;
   for (const int count : {1, 100000}) {
@@ -137,14 +138,15 @@ void begin_funneled_and(void (*act)()) {
   MPI_Finalize();
 }
 
-// As the processor adds them now.
+// Adds with the processor's current rounding mode.
 template <class T>
 T sum_here(T a, T b) {
   volatile T first = a, second = b;
   return first + second;
 }
 
-// The sums of two ranks while the program computes; what comes out must be what this thread gets.
+// Two ranks reduce while the program computes. The result must be what this thread computes with
+// its rounding mode.
 template <class T>
 void expect_sums_as_here(MPI_Datatype type, T mine, T others, const char* what) {
   OwnWorld comm;
@@ -176,7 +178,7 @@ void rounding() {
 #if defined(__x86_64__)
 std::atomic<int> trapped{0};
 
-// The instruction is made again, this time without a trap.
+// Disables the trap, so that the instruction succeeds when it is repeated.
 void note_trap(int, siginfo_t*, void* context) {
   constexpr unsigned kNoTraps = 0x1f80, kNoTrapsOfOldUnit = 0x3f;
   auto* const registers = static_cast<ucontext_t*>(context)->uc_mcontext.fpregs;
@@ -194,8 +196,9 @@ double sum_of_all(double mine, int count, MPI_Comm comm) {
   return out.back();
 }
 
-// Row 37: errors in floating-point numbers raise signals, as the program has asked for; whoever
-// makes the sum, the rank's handler runs, and for nothing else.
+// Row 37 of tests/faults/README.md: floating-point errors raise signals, since the program has
+// enabled the traps. The rank's handler must run whoever computes the sum, and only for such
+// errors.
 void floating_point_errors() {
   OwnWorld comm;
   struct sigaction action = {}, before;
@@ -207,7 +210,7 @@ void floating_point_errors() {
     std::feclearexcept(FE_ALL_EXCEPT);
     feenableexcept(kErrors);
   };
-  sum_of_all(1.0, kLong, comm);  // whoever helps has begun without traps
+  sum_of_all(1.0, kLong, comm);  // threads that help have started without traps
   trap();
   for (int turn = 0; turn < 20; ++turn)
     for (const int count : {1, 1000, kLong})
@@ -220,7 +223,7 @@ void floating_point_errors() {
       const double sum = sum_of_all(std::numeric_limits<double>::max(), count, comm);
       fedisableexcept(FE_ALL_EXCEPT);
       expect(std::isinf(sum), "a sum that is too large");
-      int of_all = trapped;  // of an element it is one rank's, or all of them
+      int of_all = trapped;  // an element may be added on one rank or on all
       MPI_Allreduce(MPI_IN_PLACE, &of_all, 1, MPI_INT, MPI_SUM, comm);
       expect(of_all > 0, "the handler has run");
     }

@@ -1,7 +1,7 @@
-// Counts what Weft itself has allocated and not freed yet, however large the MPI library's pools
-// are. Weft's allocations are those called for from its own code, where its C++ runtime is inside.
-// In front of such a block stand its size, the way back to its beginning, and a mark that is no
-// chunk size of glibc's.
+// Counts the memory that Weft itself has allocated and not freed, whatever the MPI library
+// allocates. An allocation is Weft's if the call comes from Weft's own code, which contains its C++
+// runtime. In front of such a block lie its size, the distance to the beginning of the allocation,
+// and a mark that is no valid chunk size of glibc.
 #define _GNU_SOURCE
 #include <link.h>
 #include <stdatomic.h>
@@ -19,7 +19,7 @@ struct front {
   uint64_t mark;
 };
 
-static uintptr_t begin, end;  // Weft's code and data
+static uintptr_t begin, end;  // borders of Weft's code and data
 static atomic_long count, bytes;
 
 static int note_weft(struct dl_phdr_info* object, size_t size, void* data) {

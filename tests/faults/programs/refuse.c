@@ -1,6 +1,6 @@
-// A PMPI tool behind Weft in the chain: once the MPI library has started, the system refuses what
-// FAULTS_REFUSE names, or MPI_Init says that it failed.
-// Why here and not in the program: MPI libraries start threads of their own in MPI_Init.
+// A PMPI tool behind Weft in the chain. Once the MPI library is initialised, the system refuses
+// what FAULTS_REFUSE names; or MPI_Init fails. This is done here and not in the program, since MPI
+// libraries start their own threads in MPI_Init.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
@@ -26,7 +26,7 @@ static void lower(int resource, rlim_t value) {
   must(setrlimit(resource, &limit), "setrlimit");
 }
 
-// The stack of each new thread is larger than the address space.
+// Makes the stack of each new thread larger than the permitted address space.
 static void limit_memory(void) {
   const size_t gib = (size_t)1 << 30;
   pthread_attr_t attributes;
@@ -48,7 +48,7 @@ static void refuse_call(unsigned number, unsigned error) {
   must(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), "seccomp");
 }
 
-// System calls, each by the name that FAULTS_REFUSE gives it.
+// The system calls that can be refused, with the names that FAULTS_REFUSE gives them.
 static const struct {
   const char* what;
   unsigned number, error;

@@ -1,6 +1,6 @@
-// Requests: persistent ones at the edges of their lives, and arrays that mix all that a request can
-// be: active and inactive, of a collective and of a message, null.
-// Why: the application's arrays do not say who serves which request.
+// Persistent requests in unusual states, and arrays that mix all kinds of requests: active and
+// inactive, of a collective and of a message, null. An application's array does not tell which
+// requests are Weft's and which are the MPI library's.
 #include <array>
 #include <cstdlib>
 #include <vector>
@@ -20,7 +20,8 @@ void complete_once(MPI_Request* request, Sum* sum) {
   expect(sum->right(), "result of a persistent allreduce");
 }
 
-// Row 6. The request outlives the case; its buffers do, too.
+// Row 6 of tests/faults/README.md: a persistent request is never freed. The request and its buffers
+// outlive the case.
 void never_freed() {
   static Sum sum(kCount, MPI_COMM_WORLD);
   static MPI_Request used, unused;
@@ -30,7 +31,7 @@ void never_freed() {
   expect(used != MPI_REQUEST_NULL, "an inactive persistent request is not null");
 }
 
-// Row 7.
+// Row 7 of tests/faults/README.md: the communicator is freed while the request is active.
 void communicator_freed_while_active() {
   OwnWorld comm;
   Sum sum(20000, comm);
@@ -43,7 +44,8 @@ void communicator_freed_while_active() {
   MPI_Request_free(&request);
 }
 
-// Row 8: what happens is the library's; the test compares it.
+// Row 8 of tests/faults/README.md: the communicator is freed before the start. The MPI library
+// decides what happens; the test compares it.
 void communicator_freed_before_start() {
   OwnWorld comm;
   Sum sum(kCount, comm);
@@ -62,7 +64,8 @@ void count_error(MPI_Comm*, int*, ...) {
   ++handler_calls;
 }
 
-// Row 9: Weft's engines only; libraries are free to do without the check.
+// Row 9 of tests/faults/README.md: an active request is freed or cancelled. Only Weft's engines
+// must check that.
 void freed_or_cancelled_while_active() {
   OwnWorld comm;
   MPI_Errhandler handler;
@@ -73,7 +76,7 @@ void freed_or_cancelled_while_active() {
   for (auto call : {MPI_Request_free, MPI_Cancel}) {
     Sum sum(kCount, comm);
     MPI_Request request;
-    if (rank == 0) {  // the others start later, so that it cannot be complete
+    if (rank == 0) {  // the other ranks start later, so the collective cannot be complete
       sum.start(&request);
       handler_calls = 0;
       expect(class_of(call(&request)) == MPI_ERR_REQUEST, "refused as MPI_ERR_REQUEST");
@@ -87,7 +90,7 @@ void freed_or_cancelled_while_active() {
   MPI_Errhandler_free(&handler);
 }
 
-// Row 10.
+// Row 10 of tests/faults/README.md: an inactive request is freed.
 void freed_while_inactive() {
   OwnWorld comm;
   Sum sum(kCount, comm);
@@ -100,7 +103,8 @@ void freed_while_inactive() {
   }
 }
 
-// Row 11: an error, or what the library does; the test compares.
+// Row 11 of tests/faults/README.md: an active request is started. The result is an error or what
+// the library does; the test compares it.
 void started_while_active() {
   OwnWorld comm;
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
@@ -110,7 +114,7 @@ void started_while_active() {
   MPI_Request request;
   sum.initialise(&request);
   MPI_Start(&request);
-  // Rank 0 alone: were it allowed, another collective would lack its partners.
+  // Only rank 0 starts again: if that were permitted, its second collective would have no partners.
   const int code = rank_of(comm) == 0 ? MPI_Start(&request) : MPI_SUCCESS;
   tell("second start: %s", class_of(code) == MPI_ERR_REQUEST ? "refused" : "allowed");
   MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -118,7 +122,7 @@ void started_while_active() {
   MPI_Request_free(&request);
 }
 
-// Row 12.
+// Row 12 of tests/faults/README.md: several requests are started by one call.
 void started_together() {
   OwnWorld comm;
   const int rank = rank_of(comm), size = size_of(comm);
@@ -142,11 +146,12 @@ void started_together() {
   for (auto& request : requests) MPI_Request_free(&request);
 }
 
-// One of each that a request can be. Active: kSum, kReceive, kStarted, kSend.
+// One request of each kind. Active ones: kSum, kReceive, kStarted, kSend.
 enum Which { kNull, kSum, kIdleSend, kReceive, kIdleSum, kStarted, kSend, kWhich };
 
-// MPICH's own MPI_Waitall never ends where a persistent collective among its requests is inactive,
-// and its MPI_Testall fails where one is active.
+// Returns whether the MPI library can have persistent collectives in these arrays. MPICH's own
+// MPI_Waitall never returns if one of its requests is an inactive persistent collective, and its
+// MPI_Testall fails if one is active.
 bool persistent_collectives() {
   return !std::getenv("FAULTS_NO_PERSISTENT_IN_ARRAYS");
 }
@@ -214,7 +219,8 @@ class Mixture {
 
 using Statuses = std::array<MPI_Status, kWhich>;
 
-// Each completes everything and returns how often each index was said to be complete.
+// How often each index was reported complete. Each of the functions below completes all requests
+// and returns this.
 using Seen = std::array<int, kWhich>;
 
 Seen by_each(Mixture& m, bool test) {
@@ -276,7 +282,7 @@ Seen by_some(Mixture& m, bool test) {
   }
 }
 
-// Row 13.
+// Row 13 of tests/faults/README.md: every call that completes requests.
 void every_completion() {
   for (auto way : {by_each, by_all, by_any, by_some}) {
     for (bool test : {false, true}) {
@@ -290,7 +296,7 @@ void every_completion() {
   }
 }
 
-// Row 14.
+// Row 14 of tests/faults/README.md: MPI_Request_get_status.
 void asked_for_status() {
   OwnWorld comm;
   Mixture mixture(comm);

@@ -1,5 +1,5 @@
-// A program that is built with a sanitizer: one sum, and a child that neither Weft nor the
-// sanitizer is loaded into on Weft's account.
+// A program that is built with a sanitizer. It makes one sum and starts a child process, into which
+// Weft must load neither itself nor the sanitizer.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-// Sessions: before, beside and after the world model, and what is made of their communicators
-// (row 40). Libraries may refuse to compare their groups with those of MPI_COMM_WORLD.
+// Row 40 of tests/faults/README.md: MPI sessions before, beside and after the world model, and
+// communicators that are made from them. MPI libraries may refuse to compare their groups with
+// those of MPI_COMM_WORLD.
 #include <string>
 #include <vector>
 
@@ -8,9 +9,10 @@
 namespace faults {
 namespace {
 
-#if defined(MPI_SESSION_NULL)  // also where a library says that it is MPI 3.1
+// MPI_SESSION_NULL is also defined in libraries that call themselves MPI 3.1.
+#if defined(MPI_SESSION_NULL)
 
-// The first one of a process decides on the level of threads for all.
+// A session. The first one of a process decides the thread level for all.
 struct Session {
   explicit Session(const std::string& name) : name(name) {
     MPI_Info level;
@@ -65,7 +67,7 @@ int split(MPI_Comm comm, int, void*, void* made, void*, int* flag) {
   return MPI_Comm_split(comm, 0, 0, static_cast<MPI_Comm*>(made));
 }
 
-// One that is made from inside the library is the session's all the same.
+// A communicator that is made inside a callback of the library still belongs to the session.
 void split_in_callback(MPI_Comm comm) {
   int key;
   MPI_Comm made, of_made, inside;
@@ -122,7 +124,7 @@ void use_windows(MPI_Comm comm) {
   add_up_and_free(node);
 }
 
-// Everything that is made of it.
+// Uses everything that can be made from a session's communicator.
 void use(MPI_Comm comm) {
   add_up(comm);
   MPI_Comm made;
@@ -155,7 +157,7 @@ void use_world() {
   add_up(MPI_COMM_WORLD);
 }
 
-// Several at once, one of which is there before MPI_Init and after MPI_Finalize.
+// Several sessions exist at once. One exists before MPI_Init and after MPI_Finalize.
 void sessions_beside_world() {
   Session early("early");
   add_up(early.comm);
@@ -174,7 +176,7 @@ void sessions_beside_world() {
     MPI_Comm_free(&made);
     late.end();
   }
-  use_world();  // handles of communicators are had again
+  use_world();  // handles of freed communicators are used again
   use(early.comm);
   MPI_Finalize();
   add_up(early.comm);

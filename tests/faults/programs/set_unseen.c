@@ -1,5 +1,5 @@
-// Sets attributes by the MPI library's own function, as MPICH's Fortran bindings do: libraries that
-// are preloaded before this one do not see it.
+// Sets attributes by the MPI library's own function, as MPICH's Fortran bindings do. Libraries that
+// are preloaded before this one do not see the calls.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

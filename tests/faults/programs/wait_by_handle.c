@@ -1,4 +1,5 @@
-/* A PMPI tool that finds the library's calls by the library's handle, not by their names' order. */
+/* A PMPI tool that finds the MPI library's functions by the library's handle, and not by the
+ * search order of names. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
