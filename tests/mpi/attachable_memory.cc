@@ -19,7 +19,7 @@ char* arena() {
   return static_cast<char*>(begin);
 }
 
-std::map<char*, std::size_t> used;  // bytes by place
+std::map<char*, std::size_t> used;  // size of each allocation, by its address
 
 char* first_room(std::size_t bytes) {
   char* room = arena();

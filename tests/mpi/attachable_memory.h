@@ -1,6 +1,6 @@
-// AttachableMemory: memory of a process that the stand-in for XPMEM can attach (tests/xpmem): each
-// piece from a file of its own, at the lowest address that is free, so that what one leaves
-// another gets, with other pages.
+// AttachableMemory: memory of a process that the stand-in for XPMEM (tests/xpmem) can attach. Each
+// allocation has a file of its own and takes the lowest free address, so that another allocation
+// later has the same address with other pages.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +20,7 @@ class AttachableMemory {
   void* data_;
 };
 
-// What the kernel does for XPMEM by itself: what this process has attached follows what its owners
-// have unmapped and mapped. When all have, and before any uses it.
+// Makes what this process has attached follow the changes of its owners' mappings, which the kernel
+// does by itself with XPMEM. Must be called when all owners have changed their mappings, and before
+// any process uses them.
 void follow_owners();

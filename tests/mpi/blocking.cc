@@ -1,7 +1,7 @@
-// Blocking: legal programs that block in an MPI call while a collective is outstanding that other
-// ranks wait for before they let them go.
-// Why: a library must progress outstanding collectives inside every blocking call; a schedule that
-// only MPI_Wait progresses would hang here. A hang ends at the time limit, naming the case.
+// Legal programs that block in an MPI call while a collective is incomplete, which other ranks must
+// complete before they end this call. A library must progress incomplete collectives inside every
+// blocking call: if only MPI_Wait did so, these programs would hang. After a hang, the time limit
+// ends the program and names the case.
 #include <algorithm>
 #include <functional>
 #include <vector>
@@ -12,7 +12,8 @@
 namespace conformance {
 namespace {
 
-// What rank 0 does between start and wait, and what rank 1 does after its wait to release it.
+// What rank 0 does between start and wait, and what rank 1 does after its wait, so that rank 0 can
+// continue.
 struct Scene {
   const char* name;
   std::function<void(MPI_Comm)> blocks;
@@ -131,8 +132,8 @@ void play(const Scene& scene, int count, Form form, const MPI_Comm worlds[2], MP
   tally->end(out == std::vector<int>(count, size * (size - 1) / 2));
 }
 
-// Rank 1 starts only once rank 0, which has started, has sent: the start must not block, not even
-// the first on a new communicator.
+// Rank 1 starts only after a message that rank 0 sends after its start. The start must therefore
+// not block, not even the first one on a new communicator.
 void start_does_not_block(bool created, Tally* tally) {
   tally->begin(created ? "first start on a created communicator does not block"
                        : "first start on a duplicate does not block");
@@ -153,9 +154,9 @@ void start_does_not_block(bool created, Tally* tally) {
   tally->end(out == size * (size - 1) / 2);
 }
 
-// Rank 0 sends its part to rank 2, which by recursive doubling receives it after that of rank 1: a
-// message so long waits for its receiver. Of pairs with holes, which go through messages
-// everywhere.
+// Rank 0 sends its part to rank 2, which by recursive doubling receives it after that of rank 1.
+// The message is so long that its send waits for the receiver. The type has holes, so that messages
+// are used everywhere.
 void blocks_before_a_receive(MPI_Comm comm, Tally* tally) {
   tally->begin("blocks in Recv with an exscan outstanding");
   struct Pair {

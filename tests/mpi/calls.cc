@@ -1,4 +1,5 @@
-// Calls: see calls.h. A rank whose side has no blocks still hands over one (unused) entry.
+// Makes the MPI call for each kind and form of collective. A rank whose side has no blocks passes
+// arrays with one unused entry.
 #include "calls.h"
 
 #include <cstdlib>
@@ -29,7 +30,7 @@ constexpr Names kNames[] = {
     if (form == Form::nonblocking) return MPI_I##name##suffix(__VA_ARGS__, request); \
     PERSISTENT(Name, suffix, __VA_ARGS__);
 
-// What the argument lists are made of.
+// Parts of the calls' argument lists.
 #define SEND a.send, n.send_counts[0], a.send_types[0]
 #define SEND_V a.send, n.send_counts.data(), n.send_places.data(), a.send_types[0]
 #define SEND_W(places) a.send, n.send_counts.data(), places.send_places.data(), a.send_types.data()

@@ -1,5 +1,5 @@
-// Calls: every collective of MPI in each of its forms, behind one function.
-// Why: the tests go through all of them with the same checks, whatever their argument lists.
+// Every collective of MPI in each of its forms, behind one function. So the tests can go through
+// all of them with the same checks, whatever their argument lists.
 #pragma once
 
 #include <mpi.h>
@@ -9,7 +9,7 @@
 
 namespace conformance {
 
-// Name, name after MPI_I.
+// Calls each(X, x) for every collective MPI_X, whose non-blocking form is MPI_Ix.
 #define CONFORMANCE_COLLECTIVES(each)                                                       \
   each(Barrier, barrier) each(Bcast, bcast) each(Gather, gather) each(Gatherv, gatherv)     \
       each(Scatter, scatter) each(Scatterv, scatterv) each(Allgather, allgather)            \
@@ -43,17 +43,17 @@ inline constexpr bool kLargeCounts = false, kPersistent = false;
 #define CONFORMANCE_NO_PERSISTENT
 #endif
 
-std::string kind_name(Kind kind);  // "allreduce"
-// As in MPI: "MPI_Iallreduce_c".
+std::string kind_name(Kind kind);  // such as "allreduce"
+// Returns the MPI name of the call, such as "MPI_Iallreduce_c".
 std::string call_name(Kind kind, Form form, bool large);
 
 bool is_neighbor(Kind kind);
 bool is_reduction(Kind kind);
 bool has_root(Kind kind);
 bool has_in_place(Kind kind);
-bool is_vector(Kind kind);      // counts that differ between the blocks; also the w kinds
-bool has_each_type(Kind kind);  // a type per block
-// A displacement per block.
+bool is_vector(Kind kind);      // whether counts differ between blocks; also true for alltoallw
+bool has_each_type(Kind kind);  // whether each block has a type of its own
+// Return whether each block to be sent, or to be received, has a displacement of its own.
 bool has_send_places(Kind kind);
 bool has_receive_places(Kind kind);
 
@@ -63,7 +63,8 @@ struct Arrays {
   std::vector<Displacement> send_places, receive_places;
 };
 
-// Must outlive the operation, as the arrays and buffers of every MPI call.
+// The arguments of a call. Must outlive the operation, like the arrays and buffers of every MPI
+// call.
 struct Arguments {
   void* send = nullptr;
   void* receive = nullptr;

@@ -1,4 +1,4 @@
-// Collective: see collective.h.
+// Lays out the blocks of a collective on this process, and computes its expected result.
 #include "collective.h"
 
 #include <algorithm>
@@ -7,8 +7,9 @@
 namespace conformance {
 namespace {
 
-constexpr int kInt = 0, kVector = 4;  // places in TypeCases
-// Blocks of the w kinds start at multiples of this, at least as far apart: room for lower bounds.
+constexpr int kInt = 0, kVector = 4;  // indices into TypeCases
+// Blocks of alltoallw begin at multiples of this number of bytes. The distance leaves room for
+// negative lower bounds.
 constexpr std::ptrdiff_t kGrid = 32;
 
 enum Choice { kUnits, kSendType, kReceiveType, kPairType, kGap, kReversed, kRootGroup };
@@ -18,7 +19,7 @@ int number(unsigned salt, int process, int tag_range, long at, int values) {
                           values);
 }
 
-// How often `who` stands in the list before the place.
+// Returns how often the list contains the process at `place` before this place.
 int occurrence(const std::vector<int>& list, std::size_t place) {
   return static_cast<int>(std::count(list.begin(), list.begin() + place, list[place]));
 }
@@ -57,7 +58,8 @@ unsigned Collective::choice(int what, int a, int b, int c) const {
   return mixed_number(spec_.layout, what, a * 64 + b, c);
 }
 
-// Blocks are counted in units, so that types with one number and with two hold the same.
+// Returns the size of a block in units, so that a block of a type with one number and one of a type
+// with two can hold the same data.
 int Collective::units(int from, int to, int tag_range) const {
   if (!is_vector(spec_.kind)) return spec_.count;
   if (spec_.in_place && to < from) std::swap(from, to);
@@ -99,8 +101,9 @@ void Collective::lay_out() {
   lay_out_all();
 }
 
-// Bcast, gather(v), scatter(v). Where there are two groups, the rest of the root's own takes no
-// part; it names the leaves' counts all the same, since some libraries look at them.
+// Lays out bcast, gather(v) and scatter(v). On an intercommunicator, the other processes of the
+// root's group take no part. They pass the leaves' counts all the same, since some MPI libraries
+// read them.
 void Collective::lay_out_rooted() {
   const int me = place_.me();
   const bool root = me == root_, leaf = !place_.two_groups || !in_group_of_root();
@@ -121,7 +124,7 @@ void Collective::lay_out_rooted() {
   if (!gathers) receive_ = {block(units(me), receives, root_if_any, me)};
 }
 
-// Allgather(v), alltoall(v, w).
+// Lays out allgather(v) and alltoall(v, w).
 void Collective::lay_out_all() {
   const int me = place_.me();
   const bool gathers = spec_.kind == Kind::allgather || spec_.kind == Kind::allgatherv;
@@ -136,7 +139,8 @@ void Collective::lay_out_all() {
   }
 }
 
-// Between the same two processes the first edge out meets the first edge in, and so on.
+// If there are several edges between the same two processes, the first outgoing edge matches the
+// first incoming edge, and so on.
 void Collective::lay_out_neighbors() {
   const int me = place_.me();
   const bool gathers =
@@ -176,7 +180,7 @@ void Collective::lay_out_reduction() {
 
   const bool scatters = kind == Kind::reduce_scatter || kind == Kind::reduce_scatter_block;
   for (int i = 0; i < place_.size(); ++i) {
-    // Both groups must come to the same sum.
+    // On an intercommunicator, the counts of both groups must have the same sum.
     const bool differ = kind == Kind::reduce_scatter && !place_.two_groups;
     counts_.push_back(differ ? units(i) : spec_.count * others);
   }
@@ -191,13 +195,14 @@ void Collective::lay_out_reduction() {
   receive_ = {result};
 }
 
-// Moves what this process sends into its receive buffer, to where the standard wants it.
+// For MPI_IN_PLACE: moves what this process sends to the place in its receive buffer where the
+// standard expects it.
 void Collective::put_in_place() {
   const Kind kind = spec_.kind;
   in_place_ = !has_root(kind) || place_.me() == root_;
   if (!in_place_) return;
   if (kind == Kind::scatter || kind == Kind::scatterv) {
-    receive_.clear();  // the root's part stays where it is
+    receive_.clear();  // the root's block stays where it is
     return;
   }
   arrange(&receive_);
@@ -222,13 +227,14 @@ void Collective::put_in_place() {
   send_.clear();
 }
 
-// Where the numbers of the block end, if a lower bound shifts them, before its extent does.
+// Returns the end of the last number in the block. With a shifted lower bound it is not the end of
+// the extent.
 std::ptrdiff_t Collective::end_of(const Block& b) const {
   return b.at + b.count * type(b).extent +
          std::min<std::ptrdiff_t>(type(b).components[0].offset, 0);
 }
 
-// Gives each block its place; returns how many bytes they need.
+// Sets the displacement of each block. Returns how many bytes all blocks need.
 std::ptrdiff_t Collective::arrange(Blocks* blocks) const {
   std::ptrdiff_t end = 0;
   const bool gaps = blocks == &send_ ? has_send_places(spec_.kind) : has_receive_places(spec_.kind);
@@ -279,7 +285,8 @@ void Collective::set_arrays(Arrays<Count, Displacement>* arrays) const {
       const std::ptrdiff_t unit = has_each_type(spec_.kind) ? 1 : type(b).extent;
       places->push_back(static_cast<Displacement>(b.at / unit));
     }
-    // Open MPI wants both sides of a neighborhood call alike, even where there are no neighbors.
+    // Open MPI requires the same arguments on both sides of a neighbourhood collective, even if
+    // there are no neighbours.
     const bool alike = is_neighbor(spec_.kind) && !is_vector(spec_.kind);
     if (counts->empty()) counts->push_back(alike ? block(spec_.count, spec_.type, {}).count : 0);
     if (places->empty()) places->push_back(0);

@@ -1,6 +1,6 @@
-// Collective: one collective operation on this process: its blocks, buffers and arguments, and what
-// it must leave behind, computed here from what each process holds.
-// Why: a result that depends on no MPI library judges all of them.
+// Collective: one collective operation on this process: its blocks, buffers and arguments, and the
+// expected contents of its buffers afterwards. They are computed here from the data of each
+// process, so that they do not depend on any MPI library.
 #pragma once
 
 #include <mpi.h>
@@ -14,38 +14,40 @@
 
 namespace conformance {
 
-// The same on all ranks. `layout` chooses what may differ from block to block: counts, gaps and
-// types.
+// Describes a collective, in the same way on all ranks. `layout` selects what may differ between
+// blocks: counts, gaps and types.
 struct Spec {
   Kind kind = Kind::barrier;
-  int count = 0;  // elements of a block; v kinds: the mean
+  int count = 0;  // elements in a block; for kinds with counts for each block, their mean
   int type = 0;
-  bool mixed = false;  // pairs of ints sent as vectors, received as ints, and so on
-  int op = 0;          // of the type's operators
+  // Whether types differ between sender and receiver, such as a vector and ints.
+  bool mixed = false;
+  int op = 0;  // index into the type's operators
   int root = 0;
   bool in_place = false;
   unsigned layout = 0;
-  std::vector<int> types = {};  // what the w kinds choose from; empty: `type`
+  std::vector<int> types = {};  // indices of types from which alltoallw chooses; empty: `type`
 };
 
-// A number in [0, 2³²) that depends on all arguments.
+// Returns a pseudo-random number in [0, 2³²) that depends on all arguments.
 unsigned mixed_number(unsigned a, unsigned b = 0, unsigned c = 0, unsigned d = 0);
 
 class Collective {
  public:
   Collective(const Spec& spec, const Place& place, const TypeCases& types);
-  // The arguments point into the buffers.
+  // Cannot be copied, since the arguments point into the buffers.
   Collective(const Collective&) = delete;
   Collective& operator=(const Collective&) = delete;
 
-  // Gives the buffers what they hold before the call; other salts, other numbers.
+  // Fills the buffers with what they hold before the call. Each salt gives other numbers.
   void fill(unsigned salt);
   int call(Form form, bool large, MPI_Request* request) {
     return conformance::call(spec_.kind, form, large, arguments_, request);
   }
-  // Empty: what the call left behind is right.
+  // Returns what is wrong with the buffers after the call; "" if they are right.
   std::string mistake();
-  // The same bytes in the receive buffers, but for what the standard leaves open.
+  // Returns whether both have the same bytes in their receive buffers, except where the standard
+  // leaves the contents undefined.
   bool same_result(Collective& other);
 
   Arguments& arguments() { return arguments_; }
@@ -55,9 +57,10 @@ class Collective {
   struct Block {
     int type = 0, count = 0;
     std::ptrdiff_t at = 0;
-    std::vector<int> from;  // whose numbers, combined in this order; empty: nothing arrives
-    int tag_range = 0;      // which of the sender's rows of numbers
-    long first = 0;         // where in the row
+    // Processes whose numbers are combined in this order; empty: nothing arrives.
+    std::vector<int> from;
+    int tag_range = 0;  // which of the sender's rows of numbers is used
+    long first = 0;     // index of the first number in the row
   };
   using Blocks = std::vector<Block>;
 
@@ -90,11 +93,12 @@ class Collective {
   const std::vector<TypeCase>& types_;
   Blocks send_, receive_;
   Blocks
-      inputs_;  // what stands in the receive buffer before the call: in place, or at a bcast root
-  std::vector<int> counts_;                     // of reduce_scatter
-  int root_ = 0;                                // world rank
-  bool in_place_ = false;                       // this process says MPI_IN_PLACE
-  std::ptrdiff_t open_from_ = 0, open_to_ = 0;  // what the standard leaves undefined afterwards
+      // Contents of the receive buffer before the call, with MPI_IN_PLACE or at a bcast's root.
+      inputs_;
+  std::vector<int> counts_;                     // counts of a reduce_scatter
+  int root_ = 0;                                // rank in MPI_COMM_WORLD
+  bool in_place_ = false;                       // whether this process passes MPI_IN_PLACE
+  std::ptrdiff_t open_from_ = 0, open_to_ = 0;  // range whose contents are undefined after the call
   Buffer sent_, received_, kept_, wanted_;
   Arguments arguments_;
 };

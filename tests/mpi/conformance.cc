@@ -1,5 +1,5 @@
-// Conformance: the program's flow, its options and its time limit.
-// Why: see conformance.h. Exit 0: all equal; 1: some differ; 2: bad option; 3: hung or crashed.
+// The main program of the conformance tests: its options and its time limit. The exit status is 0
+// if all results are equal, 1 if some differ, 2 after a bad option, and 3 after a hang or a crash.
 #include "conformance.h"
 
 #include <signal.h>
@@ -17,7 +17,7 @@ namespace {
 char current_case[256] = "start";
 int current_rank = 0;
 
-// Runs in a signal handler and ends the process.
+// Reports how the program ends. It runs in a signal handler and ends the process.
 void report_end(int signal_number) {
   char text[400];
   const int length =

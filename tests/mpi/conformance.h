@@ -1,7 +1,7 @@
-// Conformance: an ordinary MPI program that holds collectives in every form against the MPI
-// library's own blocking ones. Those run on communicators that carry the hint weft_engine=native,
-// so that they are never Weft's.
-// Why: the same program must pass with and without Weft, under every engine and algorithm.
+// An ordinary MPI program that compares collectives in every form with the MPI library's own
+// blocking ones. The latter are called on communicators with the hint weft_engine=native, so that
+// Weft leaves them to the library. The program must pass without Weft and with every engine and
+// algorithm of Weft.
 #pragma once
 
 #include <mpi.h>
@@ -12,13 +12,15 @@ namespace conformance {
 
 struct Options {
   bool results = true, flight = true, lifetime = true;
-  bool blocking = false;  // the results group holds blocking calls against the oracle, too
-  bool mistakes = false;  // not for libraries built without argument checks: they crash
+  // Whether the group `results` also compares blocking calls with the oracle.
+  bool blocking = false;
+  // Tests wrong arguments; MPI libraries built without argument checks crash.
+  bool mistakes = false;
   int largest_count = 100003;
-  // Types ("negative", "mixed"), calls ("MPI_Gather_init") and the like that are left out because
-  // a library's own call is faulty.
+  // Names of types ("negative", "mixed"), calls ("MPI_Gather_init") and so on that are not tested,
+  // since the MPI library itself is wrong there.
   std::string without;
-  std::string only;  // collectives of the results group, with commas between them; empty: all
+  std::string only;  // collectives that the group `results` tests, separated by commas; empty: all
   int limit_s = 120;
 
   bool left_out(const std::string& name) const {
@@ -26,16 +28,16 @@ struct Options {
   }
 };
 
-// Counts cases and failures of this rank; each group is called by all ranks.
+// Counts the cases and failures of this rank. All ranks must call each group.
 class Tally {
  public:
   explicit Tally(int rank) : rank_(rank) {}
 
-  // Names the case that begins: shown if it fails or hangs.
+  // Begins a case. Its name is printed if it fails or hangs.
   void begin(const std::string& name);
-  // Ends the case; `why` is shown for the first few failures.
+  // Ends the case. `why` is printed for the first few failures.
   void end(bool good, const char* why = "differs");
-  // The library itself is wrong in this case, without Weft in between.
+  // Records that in this case the MPI library itself is wrong, without Weft.
   void library_fault(const char* what);
   void skip(const std::string& name, const char* why);
 
@@ -50,9 +52,9 @@ class Tally {
 
 int rank_of(MPI_Comm comm);
 int size_of(MPI_Comm comm);
-// A duplicate whose collectives Weft leaves to the MPI library.
+// Returns a duplicate whose collectives Weft leaves to the MPI library.
 MPI_Comm oracle_of(MPI_Comm comm);
-// A short rest, so that polling ranks leave the core to others when there are more ranks than
+// Sleeps for a short time, so that polling ranks yield their core if there are more ranks than
 // cores.
 void rest();
 

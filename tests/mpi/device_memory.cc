@@ -1,8 +1,8 @@
-// Collectives on buffers in the memory of a device, which the processor cannot touch: on all ranks
-// or on some, sent from or received into. An ordinary MPI program: `device_memory DRIVER`, where
-// DRIVER is a stand-in of tests/device, for CUDA's driver or HIP's runtime. What must come out is
-// what the MPI library makes of the same data in ordinary memory, Weft being switched off
-// (MPI_Pcontrol).
+// Collectives whose buffers are in device memory, which the processor cannot access: on all ranks
+// or on some, as send or receive buffers. This is an ordinary MPI program: `device_memory DRIVER`,
+// where DRIVER is the stand-in of tests/device for CUDA's driver or HIP's runtime. The result must
+// be what the MPI library computes from the same data in ordinary memory while Weft is switched off
+// by MPI_Pcontrol.
 #include <dlfcn.h>
 #include <mpi.h>
 
@@ -31,7 +31,7 @@ std::uintptr_t address_of(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
-// CUDA's driver or HIP's runtime.
+// The functions of CUDA's driver or HIP's runtime that this program calls.
 class Driver {
  public:
   bool load(const char* path) {
@@ -84,7 +84,8 @@ class Driver {
     pop_(&context);
   }
 
-  // Of CUDA's, in its own context. blocking: the default stream waits for it.
+  // Creates a stream in a context of its own (CUDA only). blocking: the default stream waits for
+  // it.
   void* stream(bool blocking) {
     void *context = nullptr, *made = nullptr;
     retain_(&context, 0);
@@ -105,7 +106,7 @@ class Driver {
     return end_capture_(stream, &graph) == 0;
   }
 
-  // That some call has left to whoever asks for the last one.
+  // Returns the error that an earlier call has left for the function that reads the last error.
   int error() { return is_hip_ ? hip_error_() : 0; }
 
  private:
@@ -134,7 +135,7 @@ class Driver {
 };
 Driver driver;
 
-// Ints of the device's or of the processor's.
+// Ints in device memory or in host memory.
 class Buffer {
  public:
   Buffer(const std::vector<int>& content, bool on_device) : host_(content) {
@@ -163,8 +164,8 @@ class Buffer {
 
 struct World {
   int rank = 0, size = 1;
-  int count = 0;                            // of a block
-  MPI_Datatype spread = MPI_DATATYPE_NULL;  // an int, then a hole of one
+  int count = 0;                            // elements in a block
+  MPI_Datatype spread = MPI_DATATYPE_NULL;  // an int, followed by a hole of the same size
 };
 
 using Start = std::function<void(const World&, int* from, int* to, MPI_Request*)>;
@@ -176,7 +177,8 @@ struct Case {
   Start start, initialise;
 };
 
-// Each in three forms. `arguments` are those before the request.
+// Defines each collective in three forms. The last arguments are the MPI arguments before the
+// request.
 #define FORMS(Name, name, ...)                                                                                          \
   Case {                                                                                                                \
 #Name, []([[maybe_unused]] const World& w, [[maybe_unused]] int* from, int* to) { MPI_##Name(__VA_ARGS__); },         \
@@ -188,7 +190,8 @@ struct Case {
         } \
   }
 
-// Of blocks in the ranks' reverse order, between which one int is left as it is.
+// Blocks lie in the reverse order of ranks. Between two of them there is one int that must stay
+// unchanged.
 constexpr int kMostRanks = 16;
 const int* at(const World& w) {
   static int all[kMostRanks];
@@ -280,7 +283,7 @@ void allreduce(const World& w, Buffer& buffer) {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-// The kernel waits for what this rank does after the collective.
+// The kernel waits for something that this rank does after the collective.
 void check_beside_a_kernel(const World& w) {
   static std::atomic<bool> may_continue{false}, has_waited_in_vain{false};
   const std::vector<int> right = expected(w, all_cases()[1]);

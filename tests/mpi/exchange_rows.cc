@@ -1,7 +1,8 @@
-// weft_exchange_rows_init against rows copied one by one: irregular partners, scattered and
-// consecutive rows, several lists for one partner, exchanges with oneself, empty lists, replays.
-// exchange_rows [COMMUNICATORS]: beside so many of the program's.
-// Exit 0: all right; 1: some row is wrong; 77: Weft is not loaded.
+// Compares weft_exchange_rows_init with rows that are copied one by one: irregular partners,
+// scattered and consecutive rows, several lists for one partner, exchanges of a rank with itself,
+// empty lists, repeated starts. Usage: exchange_rows [COMMUNICATORS], the number of communicators
+// that the program makes in addition. The exit status is 0 if all is right, 1 if a row is wrong,
+// and 77 if Weft is not loaded.
 #include <mpi.h>
 
 #include <cstdio>
@@ -16,7 +17,7 @@ namespace {
 
 constexpr int kRows = 60, kLength = 5, kExchanges = 20, kStarts = 3;
 
-// One list of rows from one rank to another; both ends draw the same ones.
+// A list of rows that one rank sends to another. Both ranks draw the same lists.
 struct Edge {
   int from, to;
   std::vector<int> sent, received;
@@ -49,7 +50,7 @@ double value(int rank, int row, int column, int start) {
 
 using Matrix = std::vector<double>;
 
-// The rows that this rank must end up with.
+// Returns the rows that this rank must have at the end.
 Matrix expected(const std::vector<Edge>& edges, int rank, int start) {
   Matrix matrix(kRows * kLength, -1);
   for (const Edge& edge : edges)
@@ -79,7 +80,7 @@ int check(const std::vector<Edge>& edges, int rank, MPI_Datatype row, MPI_Comm c
   MPI_Request request;
   weft_exchange_rows_init(from.data(), static_cast<int>(sent.size()), sent.data(), to.data(),
                           static_cast<int>(received.size()), received.data(), row, comm, &request);
-  sent.assign(sent.size(), {-1, -1, nullptr});  // may be changed now
+  sent.assign(sent.size(), {-1, -1, nullptr});  // the lists may be changed after the initialisation
   int wrong = 0;
   for (int start = 0; start < kStarts; ++start) {
     for (int i = 0; i < kRows * kLength; ++i)
@@ -115,7 +116,8 @@ int check_refusals(MPI_Datatype row) {
   return wrong;
 }
 
-// Two requests at a time never share a tag: at last there is none for another one.
+// Requests that exist at the same time never share a tag. In the end no tag is left for another
+// request.
 int check_tags_run_out(MPI_Datatype row, MPI_Comm comm) {
   constexpr int kMany = 1 << 14;
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
@@ -135,8 +137,8 @@ int check_tags_run_out(MPI_Datatype row, MPI_Comm comm) {
 
 }  // namespace
 
-// exchange_rows [OTHERS]: on the last of so many communicators; and on the first one until Weft has
-// no tag left.
+// With OTHERS it also makes so many communicators and uses the last of them. It uses the first one
+// until Weft has no tag left there.
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   if (!weft_version) {

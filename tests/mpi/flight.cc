@@ -1,6 +1,6 @@
-// Flight: many collectives outstanding at once, completed in every way the standard knows, mixed
-// with the library's own requests and null requests, and from several threads.
-// Why: an application's request array does not say who serves which request.
+// Many collectives in flight at once, completed in every way of the standard, mixed with the
+// library's own requests and null requests, and from several threads. An application's array of
+// requests does not tell which requests are Weft's.
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kPerComm = 8;
 constexpr int kCollectives = 2 * kPerComm;
-constexpr int kMessages = 2;  // one sent, one received
+constexpr int kMessages = 2;  // one is sent, one is received
 constexpr int kRequests = kCollectives + kMessages + 1;
 constexpr int kCount = 300;
 constexpr int kTag = 77;
@@ -22,7 +22,7 @@ int value(int rank, int index, int salt) {
   return rank * 1000 + index % 1000 + salt;
 }
 
-// One small collective with its buffers; `which` chooses the kind.
+// A small collective with its buffers. `which` selects its kind.
 class Piece {
  public:
   Piece(int which, int count, MPI_Comm comm) : which_(which), count_(count), comm_(comm) {
@@ -90,7 +90,7 @@ class Piece {
 using Requests = std::vector<MPI_Request>;
 using Statuses = std::vector<MPI_Status>;
 
-// Each completes all requests and leaves the statuses at their places.
+// The functions below complete all requests and store the statuses at their indices.
 void by_wait(Requests& requests, Statuses& statuses) {
   for (int i = static_cast<int>(requests.size()) - 1; i >= 0; --i) {
     MPI_Wait(&requests[i], &statuses[i]);
@@ -187,8 +187,9 @@ constexpr Way kWays[] = {
     {"Waitsome", by_waitsome}, {"Test", by_test},         {"Testall", by_testall},
     {"Testany", by_testany},   {"Testsome", by_testsome}, {"Request_get_status", by_get_status}};
 
-// Even ranks start communicator 0's first, odd ranks communicator 1's, others alternate: legal,
-// since the order is the same on each communicator.
+// Returns on which communicator a rank starts next: even ranks start all of communicator 0 first,
+// odd ranks all of communicator 1, others alternate. This is legal, since all ranks have the same
+// order on each communicator.
 int communicator_at(int step, int rank) {
   if (rank % 3 == 2) return step % 2;
   return (step / kPerComm + rank) % 2;
@@ -199,7 +200,8 @@ bool requests_null(const Requests& requests) {
                      [](MPI_Request request) { return request == MPI_REQUEST_NULL; });
 }
 
-// The received message's status at its place; the other ways' statuses of collectives say nothing.
+// Returns whether the received message has the right status at its index. Statuses of collectives
+// are undefined.
 bool message_status(MPI_Status status, int source) {
   int elements = 0;
   MPI_Get_count(&status, MPI_INT, &elements);
@@ -232,7 +234,7 @@ void sixteen(const Way& way, const MPI_Comm comms[2], Tally* tally) {
   tally->end(right_results);
 }
 
-// Arrays without anything active.
+// Calls that complete requests, with arrays that contain no active request.
 void nothing_active(Tally* tally) {
   tally->begin("completion of null requests");
   Requests requests(3, MPI_REQUEST_NULL);
@@ -262,7 +264,7 @@ void thousand(MPI_Comm comm, Tally* tally) {
              std::all_of(pieces.begin(), pieces.end(), [](const Piece& p) { return p.correct(); }));
 }
 
-// While a long one is under way, short ones begin and could overtake it.
+// Short collectives start while a long one is in flight, and could overtake it.
 void mixed_sizes(MPI_Comm comm, Tally* tally) {
   tally->begin("48 in flight, short and long");
   constexpr int kCounts[] = {1, 50'000, 30, 2'000, 90'000};
@@ -274,8 +276,8 @@ void mixed_sizes(MPI_Comm comm, Tally* tally) {
   tally->end(std::all_of(pieces.begin(), pieces.end(), [](const Piece& p) { return p.correct(); }));
 }
 
-// A long message to a rank that already waits in a collective, from one that comes there only once
-// the message has been taken: the wait must let the library go on.
+// A rank waits in a collective for another rank, which enters the collective only after its long
+// message to the first rank was received. So the wait must let the MPI library progress.
 void message_meanwhile(MPI_Comm comm, const char* form, void (*collective)(MPI_Comm),
                        Tally* tally) {
   const int rank = rank_of(comm), partner = rank ^ 1;
@@ -311,7 +313,7 @@ void from_threads(Tally* tally) {
   constexpr int kThreads = 3;
   MPI_Comm comms[kThreads];
   for (auto& comm : comms) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  std::atomic<int> wrong{0};  // owner: all threads add, this one reads after joining them
+  std::atomic<int> wrong{0};  // written by all threads; read after they are joined
   std::vector<std::thread> threads;
   for (MPI_Comm comm : comms) {
     threads.emplace_back([comm, &wrong] {

@@ -1,8 +1,8 @@
-// Collectives in streams by an MPI library that takes memory of the device. The program plays its
-// part: its MPI_Ibcast, MPI_Iallreduce and MPI_Allreduce_init look through the device's addresses,
-// and call the driver as such a library does, which a capture forbids to threads that say nothing.
-// Open MPI's reductions do not look through them, and get none. `gpu_aware DRIVER`, where DRIVER is
-// the stand-in of tests/device.
+// Collectives in streams with an MPI library that accepts device memory. The program stands in for
+// such a library: its own MPI_Ibcast, MPI_Iallreduce and MPI_Allreduce_init translate device
+// addresses and call the driver, which a capture forbids to threads that have not changed their
+// capture mode. Open MPI's reductions do not translate addresses, so they get no device memory.
+// Usage: `gpu_aware DRIVER`, where DRIVER is the stand-in of tests/device.
 #include <mpi.h>
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace gpu::driver;
 
-constexpr int kCount = 200'000;  // which no kernel carries out
+constexpr int kCount = 200'000;  // so large that no kernel carries the collective out
 int failures = 0, cases = 0, rank = 0, ranks = 1;
 std::atomic<int> device_calls{0}, reductions{0}, refused{0};
 
@@ -35,7 +35,8 @@ void good(int code, const char* what) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-// What the library is given: an address of the device's, on a thread to which that is current.
+// Returns where the processor finds the contents of a device address that the library was given.
+// The device must be current on the calling thread.
 void* looked_through(const void* address) {
   void* context = nullptr;
   std::uintptr_t scratch = 0;
@@ -74,7 +75,7 @@ extern "C" int MPI_Iallreduce(const void* from, void* to, int count, MPI_Datatyp
   return PMPI_Iallreduce(reduced(from), reduced(to), count, type, op, comm, request);
 }
 
-// Open MPI has it since 5.0, while it calls itself MPI 3.1.
+// Open MPI has this function since 5.0, though it calls itself MPI 3.1.
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
 extern "C" int MPI_Allreduce_init(const void* from, void* to, int count, MPI_Datatype type,
                                   MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
@@ -84,7 +85,7 @@ extern "C" int MPI_Allreduce_init(const void* from, void* to, int count, MPI_Dat
 
 namespace {
 
-// Ints of the device's, all alike: the rank's number.
+// Ints in device memory, which all have the rank's number as value.
 class Buffer {
  public:
   Buffer() {
@@ -134,8 +135,8 @@ void delay(Stream stream) {
   good(cuLaunchKernel(late, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr), "kernel");
 }
 
-// While one stream is captured, which includes that a collective is prepared, the agent starts what
-// another stream comes to.
+// While one stream is being captured, in which a collective is also prepared, the agent starts a
+// collective that another stream has reached.
 void check_beside_a_capture(Stream stream, Stream other, int sum) {
   Buffer beside, captured;
   void *graph = nullptr, *exec = nullptr;

@@ -1,7 +1,7 @@
-// Numbers that an int does not count, with little memory: `gpu_large STAND-IN [LIBRARY]`, which is
-// that of tests/device. Long data lie in a window of memory that is mapped again and again; others
-// are elements without bytes. LIBRARY: any word says that the MPI library has no calls with
-// MPI_Count, which it else has where its header has them.
+// Counts that do not fit into an int, with little memory: `gpu_large STAND-IN [LIBRARY]`, where
+// STAND-IN is that of tests/device. Long data lie in a window of memory that is mapped repeatedly;
+// other data are elements of 0 bytes. If LIBRARY is given, the MPI library lacks functions with
+// MPI_Count; otherwise it has them if its header declares them.
 #include <dlfcn.h>
 #include <mpi.h>
 #include <sys/mman.h>
@@ -17,9 +17,9 @@ namespace streams {
 namespace {
 
 constexpr std::int64_t kMany = (std::int64_t{1} << 31) + 5000;
-std::atomic<std::int64_t> broadcast_bytes{0};  // by MPI_Ibcast
+std::atomic<std::int64_t> broadcast_bytes{0};  // sum over the calls of MPI_Ibcast
 
-// An address space for so many bytes, all of which are those of the window.
+// A range of addresses of the given size, all of which map the same window.
 class Repeated {
  public:
   explicit Repeated(std::size_t bytes) : bytes_((bytes + kWindow - 1) / kWindow * kWindow) {
@@ -50,7 +50,7 @@ unsigned char content(std::size_t i) {
   return static_cast<unsigned char>(i * 31 + i / 251);
 }
 
-// It travels in chunks, with calls that count with ints.
+// The data travel in chunks, with MPI functions whose counts are ints.
 void many_bytes() {
   Repeated data(static_cast<std::size_t>(kMany));
   if (rank == 0) {
@@ -65,7 +65,8 @@ void many_bytes() {
          "a broadcast of " + std::to_string(broadcast_bytes) + " bytes");
 }
 
-// A library without calls that have MPI_Count cannot; then all ranks are told.
+// If the MPI library lacks functions with MPI_Count, it cannot transfer the elements, and all ranks
+// must get an error.
 #if MPI_VERSION >= 4 && !defined(OPEN_MPI)
 bool library_counts = true;
 #else
@@ -81,7 +82,7 @@ void expect_end(int code, weft_gpu_request* request, const char* what) {
   finish(request);
 }
 
-// Never in chunks; of elements without bytes.
+// Elements of 0 bytes are never transferred in chunks.
 void many_elements(bool is_persistent) {
   MPI_Comm own;
   MPI_Comm_dup(world, &own);
@@ -109,7 +110,8 @@ void many_elements(bool is_persistent) {
   MPI_Comm_free(&own);
 }
 
-// Blocks of a few bytes, one of them as far as can be. What MPI ignores on a rank may be anything.
+// Blocks of a few bytes, one of them at the largest possible displacement. Arguments that MPI
+// ignores on a rank have arbitrary values.
 void a_far_block() {
   const std::size_t far = library_counts ? std::size_t{3} << 30 : 1 << 20;
   const std::size_t bytes = far + 4096;
@@ -136,7 +138,7 @@ void a_far_block() {
   munmap(memory, bytes);
 }
 
-// In one kernel up to the least that a rank has been told, in several rounds.
+// Long collectives run in one kernel, in several rounds, up to the smallest limit of all ranks.
 void long_ones_in_one_kernel() {
   constexpr int kMostInts = 500'000;
   for (const int n : {kMostInts, kMostInts + 1}) {
@@ -159,7 +161,7 @@ void long_ones_in_one_kernel() {
 }  // namespace
 }  // namespace streams
 
-// In front of the library's.
+// Replaces the MPI library's function.
 extern "C" int MPI_Ibcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm,
                           MPI_Request* request) {
   using Next = int(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Request*);

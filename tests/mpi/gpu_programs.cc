@@ -1,10 +1,9 @@
-// Random programs of collectives in streams: `gpu_programs DRIVER [PROGRAMS [FIRST [FILE]]]`,
-// DRIVER being the stand-in of tests/device. Kinds, types, operators, lengths, places in memory,
-// communicators, streams and forms are random, and whether counts are MPI_Count; nothing waits
-// until a program ends, and some ranks are late. What must come out is what the MPI library makes
-// of the same data in ordinary memory.
-// FILE: in each program a call of the driver's fails on one rank; whoever is told ends the job.
-// What is said is appended to the file.
+// Random programs of collectives in streams: `gpu_programs DRIVER [PROGRAMS [FIRST [FILE]]]`, where
+// DRIVER is the stand-in of tests/device. Kinds, types, operators, lengths, memory, communicators,
+// streams and forms are random, and so is whether counts are MPI_Count. Nothing is waited for
+// before the end of a program, and some ranks are late. The result must be what the MPI library
+// computes from the same data in ordinary memory. If FILE is given, a driver call fails on one rank
+// in each program. A rank that gets an error ends the job. Messages are appended to FILE.
 #include <mpi.h>
 
 #include <algorithm>
@@ -23,7 +22,7 @@ namespace {
 
 enum Form { kEnqueued, kPersistent, kCaptured, kForms };
 
-std::mt19937 common;  // the same on all ranks
+std::mt19937 common;  // has the same state on all ranks
 std::mt19937 own;
 
 int any(std::mt19937& source, int below) {
@@ -52,7 +51,7 @@ const Type& any_type() {
   return all[any(common, 6)];
 }
 
-// Small numbers, whose sums are exact.
+// Returns small numbers, whose floating-point sums are exact.
 std::vector<int> words(const Type& type, int count) {
   std::vector<int> made(static_cast<std::size_t>(count) * type.bytes / sizeof(int) + 2);
   auto* const bytes = reinterpret_cast<char*>(made.data());
@@ -73,23 +72,23 @@ using Blocks = BlocksOf<int, int>;
 
 template <class Count, class Place>
 struct AmountsOf {
-  Count count = 0, mine = 0;  // mine: of this rank, where ranks have different ones
+  Count count = 0, mine = 0;  // mine: this rank's count, if the ranks' counts differ
   BlocksOf<Count, Place> sent, received;
-  std::array<Count, kMost> uneven{};  // by rank
+  std::array<Count, kMost> uneven{};  // indexed by rank
 };
 using Amounts = AmountsOf<int, int>;
-using LargeAmounts = AmountsOf<MPI_Count, MPI_Aint>;  // of the forms that end in _c
+using LargeAmounts = AmountsOf<MPI_Count, MPI_Aint>;  // for the functions whose names end in _c
 
 struct Kind;
 
 struct Step {
   const Kind* kind;
   Form form;
-  bool is_large;  // with counts of MPI_Count
+  bool is_large;  // whether counts are MPI_Count
   Type type;
   MPI_Op op;
   int root;
-  MPI_Comm comm, beside;  // the latter: what the library does right is done on
+  MPI_Comm comm, beside;  // beside: like `comm`, for the MPI library's own collectives
   bool in_place;
   Amounts amounts;
   std::array<MPI_Datatype, kMost> types{};
@@ -99,7 +98,7 @@ struct Step {
   void* exec = nullptr;
 };
 
-// What a call gets.
+// The arguments of a call.
 template <class These>
 struct GivenOf {
   Step& s;
@@ -120,7 +119,7 @@ struct Kind {
   int (*by_library)(const Given& g);
   int (*enqueue)(const Given& g);
   int (*prepare)(const Given& g);
-  int (*enqueue_large)(const LargeGiven& g) = nullptr;  // a barrier has no count
+  int (*enqueue_large)(const LargeGiven& g) = nullptr;  // none for a barrier, which has no count
   int (*prepare_large)(const LargeGiven& g) = nullptr;
 };
 
@@ -206,13 +205,13 @@ int prepare(Step& s, const void* from) {
   return s.kind->prepare_large({s, large(s.amounts), s.comm, from, to, nullptr});
 }
 
-// Communicators of the tests, and one more like each for the library.
+// A communicator for the tests, and an equal one for the MPI library's own collectives.
 struct Pair {
   MPI_Comm own, beside;
-  std::vector<int> sources, targets;  // MPI_PROC_NULL: there is none
+  std::vector<int> sources, targets;  // MPI_PROC_NULL if there is no neighbour
 };
 
-// Blocks in an order of this rank's own; counts: of each, at most `most`.
+// Places blocks in an order of this rank's own. counts: elements in each block, at most `most`.
 Blocks placed(const std::vector<int>& counts, int most, std::size_t type_bytes) {
   std::vector<int> order(counts.size());
   std::iota(order.begin(), order.end(), 0);
@@ -227,7 +226,7 @@ Blocks placed(const std::vector<int>& counts, int most, std::size_t type_bytes) 
   return made;
 }
 
-// What a rank sends to another one, by a number that all have: some nothing at all.
+// Returns how many elements a rank sends to another one, the same on all ranks. It may be 0.
 int elements(unsigned seed, int from, int to, int most) {
   std::minstd_rand made(seed + static_cast<unsigned>(from * 64 + to + 1));
   made.discard(3);
@@ -320,7 +319,7 @@ void start(Step& s, Stream one) {
   }
 }
 
-// On one rank a call fails that Weft makes.
+// Makes a driver call of Weft's fail on one rank.
 void plant_failure() {
   static constexpr const char* kCalls[] = {
       "cuMemHostAlloc",     "cuMemHostRegister",  "cuEventCreate",
@@ -364,7 +363,7 @@ Pair like(MPI_Comm comm) {
   return made;
 }
 
-// A ring, a line, and edges at random.
+// Returns a ring, a line, and a graph with random edges.
 std::vector<Pair> all_topologies() {
   std::vector<Pair> all;
   for (const int around : {1, 0}) {

@@ -1,7 +1,7 @@
-// gpu_refused DRIVER: a rank whose enqueueing is refused at once, outside of a capture. What the
-// other ranks have enqueued too is followed by nothing on this communicator; a wrong argument,
-// which all ranks are told of, changes nothing. gpu_refused DRIVER prepare: only says what comes of
-// a collective that is prepared.
+// gpu_refused DRIVER: enqueueing a collective fails at once on one rank, outside of a capture.
+// After that no rank may enqueue anything on this communicator, since the other ranks have enqueued
+// the collective. But a wrong argument, of which all ranks are told, changes nothing. gpu_refused
+// DRIVER prepare: prints only what the preparation of a collective returns.
 #include <mpi.h>
 
 #include <cstdio>

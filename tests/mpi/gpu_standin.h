@@ -1,5 +1,5 @@
-// gpu_standin.h: what programs of the tests call in the stand-in of CUDA's driver (tests/device)
-// beside the driver's own calls.
+// Functions of the stand-in for CUDA's driver (tests/device) that the tests' programs call in
+// addition to the driver's own.
 #pragma once
 #include <mpi.h>
 
@@ -9,7 +9,7 @@
 
 namespace standin {
 
-// nullptr: the library is a real driver, and a device does not fail when it is told to.
+// nullptr if the library is a real driver, whose device cannot be made to fail.
 inline void (*fail)(const char* call, int nth, int code) = nullptr;
 inline void (*forget_errors)() = nullptr;
 inline void (*set_attribute)(int which, int value) = nullptr;
@@ -19,7 +19,7 @@ inline void (*add_kernel)(const char* name, int parameters, const std::size_t* s
 inline void* (*data)(const void* address) = nullptr;
 inline std::size_t (*pinned)() = nullptr;
 
-// Whether the library is a driver at all.
+// Loads the driver. Returns whether the library is one.
 inline bool load_driver(const char* path) {
   void* const library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
   using gpu::driver::find;
@@ -33,8 +33,8 @@ inline bool load_driver(const char* path) {
   return gpu::driver::lacking_in(library).empty();
 }
 
-// MPI for several threads, and a device: ranks of one node have them in turn. Ends a program that
-// cannot have them.
+// Initialises MPI for several threads, and a device: the ranks of a node take devices in turn. Ends
+// the program if MPI or a device is not available.
 inline void begin(int* argc, char*** argv, int* rank, int* ranks) {
   int level = 0;
   MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &level);

@@ -1,11 +1,11 @@
-// Every collective in a stream, on memory of a device that the processor cannot touch, on memory of
-// the processor's, on both at once, and on managed memory: enqueued, persistent, and in a graph
-// that is launched twice. Short allreduces, allgathers and broadcasts on memory of the device go in
-// one kernel, unless a rank cannot. An ordinary MPI program: `gpu_streams DRIVER [WAY]`, where
-// DRIVER is the stand-in of tests/device, or libcuda.so.1 on a machine with a GPU. WAY, where they
-// must not go in one kernel, is what weft_gpu_path_of begins with then. What must come out is what
-// the MPI library makes of the same data in ordinary memory. Needs two ranks or more; three, for
-// its ring.
+// Every collective in a stream, on device memory that the processor cannot access, on host memory,
+// on both at once, and on managed memory: enqueued, persistent, and in a graph that is launched
+// twice. Short allreduces, allgathers and broadcasts on device memory run in one kernel, unless a
+// rank cannot. This is an ordinary MPI program: `gpu_streams DRIVER [WAY]`, where DRIVER is the
+// stand-in of tests/device, or libcuda.so.1 on a machine with a GPU. If collectives must not run in
+// one kernel, WAY is the beginning of what weft_gpu_path_of must return. The result must be what
+// the MPI library computes from the same data in ordinary memory. It needs two ranks or more; its
+// ring needs three.
 #include "gpu_streams.h"
 
 #include <dlfcn.h>
@@ -157,7 +157,7 @@ void run(const Case& one, int n, Where from_device, Where to_device) {
     Buffer to(filled(n, 2), to_device);
     auto gone = m;
     good(one.enqueue(gone, from.data(), to.data(), &request), one.name);
-    gone = {};  // its arrays have been copied
+    gone = {};  // the arrays have been copied, so the originals may change
     finish(&request);
     check(one, "enqueued", n, to, once);
   }
@@ -204,7 +204,7 @@ LargeNumbers large(const Numbers& m) {
   return made;
 }
 
-// With counts of MPI_Count.
+// Calls the functions whose counts are MPI_Count.
 void run_large(const Case& one, int n) {
   if (!one.enqueue_large) return;
   const bool beside = std::string(one.name).rfind("Neighbor", 0) == 0;
@@ -217,7 +217,7 @@ void run_large(const Case& one, int n) {
   weft_gpu_request request = nullptr;
   LargeNumbers gone = large(m);
   good(one.enqueue_large(gone, from.data(), to.data(), &request), one.name);
-  gone = {};  // its arrays have been copied
+  gone = {};  // the arrays have been copied, so the originals may change
   finish(&request);
   check(one, "enqueued with MPI_Count", n, to, once);
   good(one.prepare_large(large(m), from.data(), to.data(), &request), one.name);
@@ -227,7 +227,7 @@ void run_large(const Case& one, int n) {
   check(one, "persistent with MPI_Count", n, to, twice);
 }
 
-// Of a device where the processor may not touch it while a kernel runs.
+// On this device the processor may not access managed memory while a kernel runs.
 void managed_memory_that_is_not_shared() {
   if (!standin::set_attribute) return;
   constexpr int kConcurrentManagedAccess = 89;
@@ -249,7 +249,7 @@ bool travels_in_chunks(const Case& one) {
   return false;
 }
 
-// Of more than 32 MiB: their chunks take turns on a few buffers.
+// Buffers of more than 32 MiB, whose chunks use a few pinned buffers in turn.
 void chunks_that_take_turns() {
   expected_way = nullptr;
   std::string before;
@@ -264,7 +264,8 @@ void chunks_that_take_turns() {
 }  // namespace
 }  // namespace streams
 
-// In front of the library's: what Weft asks for its own communicators.
+// Replaces the MPI library's function, to record the info that Weft passes for its own
+// communicators.
 extern "C" int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
   using Next = int(MPI_Comm, MPI_Info, MPI_Comm*);
   static auto* const next = reinterpret_cast<Next*>(dlsym(RTLD_NEXT, "MPI_Comm_dup_with_info"));

@@ -1,5 +1,5 @@
-// What the files of gpu_streams share: counts, memory of a device, numbers of a collective, and
-// what is expected.
+// Common part of the files gpu_streams*: the arguments of a collective, device memory, and expected
+// results.
 #pragma once
 #include <mpi.h>
 #include <unistd.h>
@@ -17,12 +17,12 @@ namespace streams {
 using namespace gpu::driver;
 
 inline int failures = 0, cases = 0, rank = 0, ranks = 1;
-inline const char* expected_way = nullptr;  // of persistent ones that a kernel carries out
+inline const char* expected_way = nullptr;  // for persistent collectives that a kernel carries out
 inline MPI_Comm world, ring;
 inline Stream stream;
 
-// Of a rank that is told of another one's failure, until it ends the job itself: the other one has
-// its say before.
+// Seconds for which a rank that is told of another rank's failure waits before it ends the job, so
+// that the other rank can print its message.
 inline unsigned patience_s = 0;
 
 inline void good(int code, const char* what) {
@@ -47,7 +47,7 @@ inline std::uintptr_t address_of(const void* pointer) {
 
 enum Where { kProcessor, kDevice, kManaged };
 
-// Ints of the device's, of the processor's, or of both.
+// Ints in device memory, in host memory, or in both.
 class Buffer {
  public:
   Buffer(const std::vector<int>& content, Where where) : host_(content) {
@@ -56,8 +56,8 @@ class Buffer {
     good(where == kDevice ? cuMemAlloc_v2(&device_, bytes())
                           : cuMemAllocManaged(&device_, bytes(), kGlobal),
          "cuMemAlloc");
-    // The driver returns when it has taken the data, which a stream that does not wait for the
-    // default one may still be ahead of.
+    // The driver returns when it has taken the data. A stream that does not wait for the default
+    // stream may still run before the copy.
     good(cuMemcpy(device_, address_of(host_.data()), bytes()), "cuMemcpy");
     good(cuStreamSynchronize(nullptr), "cuStreamSynchronize");
   }
@@ -80,14 +80,14 @@ class Buffer {
   std::uintptr_t device_ = 0;
 };
 
-// It is waited for in the stream, which then comes to its end.
+// Waits for the collective in the stream, then for the stream.
 inline void finish(weft_gpu_request* request) {
   good(weft_wait_enqueue(*request, stream), "wait");
   good(weft_gpu_request_free(request), "free");
   good(cuStreamSynchronize(stream), "synchronize");
 }
 
-// Numbers of a collective, for `n` ints in a block.
+// Counts and displacements of a collective, for `n` ints in a block.
 constexpr int kMost = 16;
 template <class Count, class Place>
 struct NumbersOf {
@@ -98,13 +98,13 @@ struct NumbersOf {
   MPI_Datatype ints[kMost];
 };
 using Numbers = NumbersOf<int, int>;
-using LargeNumbers = NumbersOf<MPI_Count, MPI_Aint>;  // of the forms that end in _c
+using LargeNumbers = NumbersOf<MPI_Count, MPI_Aint>;  // for the functions whose names end in _c
 
-// Blocks in reverse order, between which one int is left as it is.
+// Blocks lie in reverse order. Between two of them there is one int that must stay unchanged.
 Numbers numbers(int n, int blocks);
 std::vector<int> filled(int n, int seed);
 
-// found: of weft_gpu_path_of.
+// found: what weft_gpu_path_of has returned.
 inline void expect_way(const std::string& found, const std::string& way) {
   ++cases;
   if (found.rfind(way, 0) == 0) return;
@@ -126,18 +126,18 @@ inline void launch(const char* kernel) {
   good(cuLaunchKernel(found, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr), kernel);
 }
 void pause(int milliseconds);
-// What follows in the stream comes late.
+// Delays what follows in the stream.
 void delay_stream();
 
-// ---- gpu_streams_chunks.cc
+// Defined in gpu_streams_chunks.cc.
 void blocks_are_reduced_in_place();
 void pinned_memory_is_bounded();
 void long_ones_of_types_with_holes();
 
-// ---- gpu_streams_short_floats.cc
+// Defined in gpu_streams_short_floats.cc.
 void short_floats(bool in_one_kernel);
 
-// ---- gpu_streams_one_kernel.cc
+// Defined in gpu_streams_one_kernel.cc.
 void one_rank_has_no_event();
 void one_rank_has_memory_of_another_device();
 void many_in_one_kernel();
@@ -148,7 +148,7 @@ void enqueued_beside_a_capture();
 void one_rank_is_refused();
 void one_rank_is_lost();
 
-// ---- gpu_streams_failures.cc
+// Defined in gpu_streams_failures.cc.
 void one_rank_fails_at_each_step();
 void types_are_freed_at_once();
 void failures_are_told();

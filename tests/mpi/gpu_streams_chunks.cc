@@ -1,11 +1,11 @@
-// Long collectives, which travel in chunks.
+// Long collectives in streams, which travel in chunks.
 #include <numeric>
 
 #include "gpu_streams.h"
 
 namespace streams {
 
-// Behind the result the buffer is undefined.
+// After the result, the contents of the buffer are undefined.
 void blocks_are_reduced_in_place() {
   for (const int n : {1000, 300'000}) {
     std::vector<int> content(static_cast<std::size_t>(n) * static_cast<std::size_t>(ranks));
@@ -23,7 +23,8 @@ void blocks_are_reduced_in_place() {
   }
 }
 
-// What long ones pin, one after the other; before them nothing was.
+// Several long collectives run one after the other. Before them no memory was pinned; they must not
+// pin more than a fixed amount.
 void pinned_memory_is_bounded() {
   if (!standin::pinned) return;
   constexpr int kInts = 10'000'000;
@@ -39,7 +40,7 @@ void pinned_memory_is_bounded() {
     const std::vector<int> found = to.content();
     int wrong = 0;
     for (int i = 0; i < n * ranks; ++i) wrong += found[static_cast<std::size_t>(i)] != right(i);
-    // The memory of those before may not be free yet.
+    // The memory of earlier collectives may not be free yet.
     constexpr std::size_t kMost = 3 * 17 << 20;
     const std::size_t taken = standin::pinned() - before;
     expect(taken <= kMost && wrong == 0, std::string(name) + ": " + std::to_string(wrong) +
@@ -67,8 +68,8 @@ void pinned_memory_is_bounded() {
       [&](int i) { return i % n < m.uneven[i / n] ? i / n : -1; });
 }
 
-// The same bytes, which each rank describes in a way of its own: rank 0's type has holes, and its
-// data are the processor's.
+// All ranks send the same bytes, with different types. The type of rank 0 has holes, and its data
+// are in host memory.
 void long_ones_of_types_with_holes() {
   constexpr int kInts = 300'001;
   const auto block = static_cast<std::size_t>(kInts);

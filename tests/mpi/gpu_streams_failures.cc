@@ -1,4 +1,4 @@
-// What is refused, what fails on its way, and data types that are gone.
+// Collectives in streams that are refused or that fail, and datatypes that are freed early.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace streams {
 
-// Data types that are gone when the call is made.
+// Datatypes are freed right after the call that uses them.
 void types_are_freed_at_once() {
   if (!standin::add_kernel) return;
   MPI_Datatype every_second, pair;
@@ -26,7 +26,8 @@ void types_are_freed_at_once() {
                                m.bytes_at, m.ints, world, stream, &second),
        "alltoallw");
   for (MPI_Datatype* one : {&every_second, &pair}) MPI_Type_free(one);
-  MPI_Type_vector(1, 1, 1, MPI_CHAR, &every_second);  // what may take its place
+  // A new type that may get the freed one's handle.
+  MPI_Type_vector(1, 1, 1, MPI_CHAR, &every_second);
   MPI_Type_vector(1, 1, 1, MPI_CHAR, &pair);
   for (weft_gpu_request* one : {&first, &second}) {
     good(weft_wait_enqueue(*one, stream), "wait");
@@ -45,11 +46,12 @@ void types_are_freed_at_once() {
 namespace {
 
 std::atomic<bool> gate_is_open{false};
-bool init_fails = false;  // MPI_Bcast_init, on this rank
+bool init_fails = false;  // whether MPI_Bcast_init fails on this rank
 
 enum class Step { device, memory, channels, init };
 
-// It is prepared, or enqueued into a graph; `why`: what rank 1 is told.
+// Prepares a collective, or enqueues it into a graph, while `step` fails on one rank. why: the
+// error of rank 1.
 void expect_failure_at(Step step, bool is_captured, MPI_Comm comm, const std::vector<int>& sent,
                        const char* why) {
   constexpr int kOutOfMemory = 2;
@@ -78,8 +80,9 @@ void expect_failure_at(Step step, bool is_captured, MPI_Comm comm, const std::ve
 
 }  // namespace
 
-// All ranks are told, none hangs, and all go on, or are told that the communicator is of no use any
-// more. It comes before what leaves events and pinned memory to be used again.
+// All ranks get an error and none hangs. All can continue, or are told that the communicator cannot
+// be used any more. The test must precede all others, which leave events and pinned memory to be
+// used again.
 void one_rank_fails_at_each_step() {
   if (!standin::fail) return;
   struct {
@@ -89,9 +92,9 @@ void one_rank_fails_at_each_step() {
                    {Step::memory, "cuMemHostAlloc: CUDA_ERROR_OUT_OF_MEMORY"},
                    {Step::channels, "cuEventCreate: CUDA_ERROR_OUT_OF_MEMORY"},
                    {Step::init, ""}};
-  const std::vector<int> sent(300'000, rank);  // not in one kernel
+  const std::vector<int> sent(300'000, rank);  // so large that it does not run in one kernel
   const int count = static_cast<int>(sent.size());
-  std::vector<weft_gpu_request> kept;  // so that nothing of theirs is used again
+  std::vector<weft_gpu_request> kept;  // kept, so that none of their resources is used again
   for (const bool is_captured : {false, true}) {
     for (const auto& [step, why] : all) {
       MPI_Comm own;
@@ -116,8 +119,8 @@ void one_rank_fails_at_each_step() {
   for (weft_gpu_request& one : kept) good(weft_gpu_request_free(&one), "free");
 }
 
-// All ranks give MPI an operator that the type lacks, which it finds when the agent makes the call.
-// One that nobody asks about is said at the end.
+// All ranks pass an operator that the type does not support, which MPI reports when the agent makes
+// the call. An error that nobody asks for is printed at the end.
 void failures_are_told() {
   if (!standin::add_kernel) return;
   standin::add_kernel("test_gate", 0, nullptr, [](void* const*) {
@@ -155,7 +158,7 @@ void failures_are_told() {
   MPI_Comm_free(&own);
 }
 
-// No rank has prepared it, so that what comes next meets its like.
+// No rank has prepared the collective after this failure, so that the next collectives match.
 static void one_rank_cannot_prepare(MPI_Datatype spread) {
   MPI_Comm own;
   MPI_Comm_dup(world, &own);
@@ -187,7 +190,8 @@ void refusals() {
       weft_iallreduce_enqueue(MPI_IN_PLACE, device.data(), 1, weft_gpu_datatype(WEFT_GPU_HALF),
                               MPI_BAND, world, stream, &request),
       "half and bfloat16 have no such operator");
-  // Freed at once, and under way when MPI is finalised, which gives it time to end.
+  // The request is freed at once. The collective is still in flight in MPI_Finalize, which waits
+  // for it.
   if (standin::add_kernel) delay_stream();
   good(weft_ibarrier_enqueue(world, stream, &request), "barrier");
   expect_refusal(weft_start_enqueue(request, stream), "only a persistent collective");
@@ -206,7 +210,7 @@ void refusals() {
 
 }  // namespace streams
 
-// In front of the library's: all ranks have called it, and it has failed on one.
+// Replaces the MPI library's function. All ranks have called it, and it fails on one rank.
 extern "C" int MPI_Bcast_init(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm,
                               MPI_Info info, MPI_Request* request) {
   using Next = int(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*);

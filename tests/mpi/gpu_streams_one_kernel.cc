@@ -1,4 +1,5 @@
-// Short collectives in one kernel: where a rank cannot, where many go at once, and beside others.
+// Short collectives in one kernel: if a rank cannot use one, if many are in flight, and beside
+// other work.
 #include <memory>
 
 #include "gpu_streams.h"
@@ -6,7 +7,8 @@
 namespace streams {
 namespace {
 
-// It goes not in one kernel, for rank 1's reason, which all ranks are told; the sum is right.
+// The sum does not run in one kernel, for rank 1's reason, of which all ranks are told. The sum is
+// right.
 void expect_sum_by_mpi(MPI_Comm comm, const std::string& reason, bool other_device = false) {
   Buffer data(std::vector<int>(5, rank + 1), kDevice);
   constexpr int kNobodys = 1000;
@@ -23,8 +25,8 @@ void expect_sum_by_mpi(MPI_Comm comm, const std::string& reason, bool other_devi
 
 }  // namespace
 
-// One rank lacks what it needs for a collective in one kernel. It comes before all others, whose
-// events would be used again.
+// One rank cannot create an event for a collective in one kernel. The test must precede all others,
+// whose events would be used again.
 void one_rank_has_no_event() {
   if (!standin::fail) return;
   MPI_Comm own;
@@ -38,9 +40,10 @@ void one_rank_has_memory_of_another_device() {
   if (standin::move) expect_sum_by_mpi(world, "the data are in memory of another device", true);
 }
 
-// One after the other, so that places are used again, and several at one time.
+// Many collectives, one after the other so that spots are used again, and several in flight at
+// once.
 void many_in_one_kernel() {
-  constexpr int kAtATime = 20, kRounds = 5;  // more than there are places
+  constexpr int kAtATime = 20, kRounds = 5;  // more than there are spots
   for (int round = 0; round < kRounds; ++round) {
     std::vector<std::unique_ptr<Buffer>> all;
     std::vector<weft_gpu_request> requests(kAtATime);
@@ -50,7 +53,7 @@ void many_in_one_kernel() {
                                &requests[static_cast<std::size_t>(i)]),
            "init");
     }
-    for (int i = 0; i < kAtATime; ++i) {  // each rank in an order of its own
+    for (int i = 0; i < kAtATime; ++i) {  // each rank starts them in an order of its own
       const auto one = static_cast<std::size_t>((i * 7 + rank * 3) % kAtATime);
       good(weft_start_enqueue(requests[one], stream), "start");
     }
@@ -65,7 +68,8 @@ void many_in_one_kernel() {
   }
 }
 
-// Two at a time, both started everywhere, which ranks wait for in different orders.
+// Two collectives are in flight at a time. All ranks have started both, and wait for them in
+// different orders.
 void waited_for_in_other_orders() {
   for (const std::size_t bytes : {256 << 10, 600 << 10}) {
     const std::size_t count = bytes / sizeof(int);
@@ -89,7 +93,7 @@ void waited_for_in_other_orders() {
   }
 }
 
-// Of more bytes than an int counts; it is never started.
+// A collective of more bytes than an int can count, which is never started.
 void a_huge_type() {
   MPI_Datatype huge;
   MPI_Type_contiguous(1 << 30, MPI_INT, &huge);
@@ -103,15 +107,16 @@ void a_huge_type() {
   MPI_Type_free(&huge);
 }
 
-// One rank's stream is late, so that what it has enqueued starts behind a call that prepares
-// another collective; on the other ranks it starts before.
+// One rank's stream is late, so that its collective starts while another collective is being
+// prepared. On the other ranks it starts before.
 void prepared_beside_a_late_stream() {
   if (!standin::add_kernel) return;
   MPI_Comm own;
   MPI_Comm_dup(world, &own);
   Buffer sum(std::vector<int>(100, rank), kProcessor), most(std::vector<int>(7, rank), kProcessor);
   weft_gpu_request early = nullptr, prepared = nullptr;
-  for (int round = 0; round < 2; ++round) {  // in the second one Weft's communicators are there
+  // In the second round, Weft's communicators already exist.
+  for (int round = 0; round < 2; ++round) {
     if (rank == 0) delay_stream();
     good(weft_iallreduce_enqueue(MPI_IN_PLACE, sum.data(), 100, MPI_INT, MPI_SUM, own, stream,
                                  &early),
@@ -132,8 +137,8 @@ void prepared_beside_a_late_stream() {
   MPI_Comm_free(&own);
 }
 
-// A capture of one stream takes nothing that is enqueued in another one meanwhile, nor does it
-// hinder that.
+// A capture of one stream must not capture what is meanwhile enqueued in another stream, nor
+// prevent it.
 void enqueued_beside_a_capture() {
   MPI_Comm own;
   MPI_Comm_dup(world, &own);
@@ -170,7 +175,7 @@ void enqueued_beside_a_capture() {
   MPI_Comm_free(&own);
 }
 
-// One rank alone cannot share its memory.
+// One rank cannot share its memory.
 void one_rank_is_refused() {
   if (!standin::fail) return;
   constexpr int kUnsupported = 801;
@@ -181,8 +186,8 @@ void one_rank_is_refused() {
   MPI_Comm_free(&own);
 }
 
-// One rank's kernel has failed, so that nothing runs there any more: it is told, and the others go
-// on.
+// A kernel of one rank has failed, so that nothing can run on its device any more. This rank gets
+// an error, and the other ranks continue.
 void one_rank_is_lost() {
   if (!standin::fail) return;
   MPI_Comm own;

@@ -1,4 +1,4 @@
-// Collectives of half and of bfloat16.
+// Collectives of the types half and bfloat16.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -9,12 +9,13 @@
 namespace streams {
 namespace {
 
-// Of a number that the type has: so many bits of its mantissa are stored.
+// Returns the bits of a number that the type can represent. mantissa: number of stored bits of the
+// mantissa.
 std::uint16_t bits_of(double number, int mantissa) {
   const int exponent_bits = 15 - mantissa, bias = (1 << (exponent_bits - 1)) - 1;
   if (number == 0) return 0;
   int exponent = 0;
-  const double fraction = 2 * std::frexp(std::abs(number), &exponent) - 1;  // 0 to 1
+  const double fraction = 2 * std::frexp(std::abs(number), &exponent) - 1;  // in [0, 1)
   const auto stored = static_cast<int>(std::ldexp(fraction, mantissa));
   const int sign = number < 0 ? 0x8000 : 0;
   return static_cast<std::uint16_t>(sign | (exponent - 1 + bias) << mantissa | stored);
@@ -59,9 +60,9 @@ class ShortFloats {
   }
 
  private:
-  using Pairs = std::vector<int>;  // two numbers in each
+  using Pairs = std::vector<int>;  // two numbers of 16 bits in each int
 
-  // By a kernel, without any collective.
+  // Reduces by a kernel on this device, without a collective.
   void reduce_here(int n) {
     Buffer in(pairs(n, [this](std::size_t i) { return given(i, 1); }), kDevice);
     Buffer inout(pairs(n, [this](std::size_t i) { return given(i, 0); }), kDevice);
@@ -73,14 +74,15 @@ class ShortFloats {
            "a reduction of numbers with " + std::to_string(mantissa_) + " bits");
   }
 
-  // Every fourth sum is half way between two numbers of the type, and becomes the even one.
+  // Returns the contribution of a rank. Every fourth sum lies half-way between two numbers of the
+  // type, and must be rounded to the even one.
   double given(std::size_t i, int of_rank) const {
     const std::size_t kind = i % 4;
     if (kind < 2) return of_rank == 0 ? big_ : of_rank == 1 ? (kind == 0 ? 1 : 3) : 0;
     if (kind == 2) return -(of_rank + 1) * static_cast<int>(i % 5);
     return 0.5 * (of_rank + 1);
   }
-  // Of the first ranks.
+  // Returns the expected result over the first `of_ranks` ranks.
   double right(std::size_t i, MPI_Op op, int of_ranks) const {
     double result = given(i, 0);
     for (int other = 1; other < of_ranks; ++other) {
@@ -110,7 +112,7 @@ class ShortFloats {
     weft_gpu_request request = nullptr;
     good(call(from.data(), to.data(), &request), name);
     finish(&request);
-    if (count == 0 || of_ranks == 0) return;  // nothing is defined here
+    if (count == 0 || of_ranks == 0) return;  // the result is undefined
     const auto first = static_cast<std::size_t>(from_count > count ? rank * count : 0);
     expect(
         to.content() == pairs(count, [&](std::size_t i) { return right(first + i, op, of_ranks); }),
@@ -121,7 +123,7 @@ class ShortFloats {
   const MPI_Datatype type_;
   const weft_gpu_type kernels_type_;
   const int mantissa_;
-  const int big_;  // the next number of the type is two more
+  const int big_;  // from here on, neighbouring numbers of the type differ by 2
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Lifetime: types, operators and communicators freed while a collective needs them, attributes of
-// duplicated communicators, unusual communicators, and errors.
-// Why: a library in between holds handles that the application believes to be its own.
+// Types, operators and communicators that are freed while a collective needs them, attributes of
+// duplicated communicators, unusual communicators, and errors. A library between application and
+// MPI holds handles that the application considers its own.
 #include <vector>
 
 #include "conformance.h"
@@ -69,7 +69,7 @@ void frees_communicator(Tally* tally) {
   tally->end(good);
 }
 
-// Counts what happens to an attribute through its extra state.
+// Counts through an attribute's extra state what happens to the attribute.
 struct Events {
   int copies = 0, deletions = 0;
 };
@@ -162,7 +162,7 @@ void unusual_communicators(Tally* tally) {
   MPI_Comm_free(&half);
 }
 
-// On an intercommunicator each group gets the other's sum.
+// On an intercommunicator, each group gets the sum of the other group.
 void intercommunicator(Tally* tally) {
   const int rank = rank_of(MPI_COMM_WORLD), size = size_of(MPI_COMM_WORLD);
   if (size < 2) return;
@@ -213,7 +213,7 @@ int reduce_started(const Mistake& wrong, MPI_Comm comm) {
   return MPI_Ireduce(&in, &out, wrong.count, wrong.type, wrong.op, wrong.root, comm, &request);
 }
 
-// Erroneous by the standard; libraries that allow it leave nothing to check.
+// The standard forbids this. If an MPI library permits it, there is nothing to check.
 void request_free(Tally* tally) {
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);

@@ -1,4 +1,4 @@
-// Place: see place.h.
+// Finds out where this process stands in a communicator.
 #include "place.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 namespace conformance {
 namespace {
 
-// Frees the group.
+// Returns the ranks in MPI_COMM_WORLD of these ranks of the group. Frees the group.
 std::vector<int> world_ranks(MPI_Group group, const std::vector<int>& ranks) {
   MPI_Group world;
   MPI_Comm_group(MPI_COMM_WORLD, &world);

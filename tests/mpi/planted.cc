@@ -1,6 +1,6 @@
-// planted: a test double of bench/nbceff whose communication and computation are sleeps.
-// Why: the benchmark must report what is true; engine `half` hides exactly half of what could be
-// hidden, in real time, `nothing` hides nothing, and `stuck` never comes back.
+// A test double of bench/nbceff in which communication and computation are sleeps, to check that
+// the benchmark reports the truth. Engine `half` hides exactly half of what could be hidden, in
+// real time. Engine `nothing` hides nothing. Engine `stuck` never returns.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -43,7 +43,7 @@ class Planted : public bench::Communication {
   Clock::time_point started_;
 };
 
-// An iteration is a microsecond.
+// Work whose iterations take a microsecond each.
 class Sleep : public bench::Work {
  public:
   void run(long iterations) override { sleep_us(static_cast<double>(iterations)); }

@@ -1,5 +1,6 @@
-// Sums of doubles for which the order of the additions matters, by every way to reduce: blocking,
-// non-blocking, persistent. Prints one hash of all results, so that two runs can be compared.
+// Sums of doubles whose result depends on the order of the additions, by every kind of reduction:
+// blocking, non-blocking, persistent. It prints one hash of all results, so that two runs can be
+// compared.
 #include <mpi.h>
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace {
 
-// FNV-1a
+// The hash function FNV-1a.
 class Hash {
  public:
   void add(const std::vector<double>& numbers) {
@@ -23,7 +24,7 @@ class Hash {
   std::uint64_t value_ = 14695981039346656037u;
 };
 
-// `block`: of each rank, so that there is enough for a reduce-scatter.
+// block: number of elements for each rank in a reduce-scatter.
 void reduce_all(int rank, int ranks, int block, Hash& hash) {
   const int count = block * ranks;
   const auto size = static_cast<std::size_t>(count);

@@ -1,8 +1,8 @@
-// Results: each collective in each of its forms × counts × types × operators × in place or not ×
-// roots × communicators, against the known result and against the library's blocking call with the
-// same arguments on a communicator of its own.
-// Why both: the blocking call knows the standard's corners, but some libraries get a few of these
-// cases wrong; then the known value decides, and the library's fault is counted, not hidden.
+// Each collective in each of its forms, with various counts, types, operators, roots and
+// communicators, in place or not. The result is compared with the expected value, and with that of
+// the MPI library's blocking call with the same arguments on a communicator of its own. The
+// blocking call follows the standard's special cases, but some libraries are wrong in a few of
+// them. Then the expected value decides, and the library's error is counted.
 #include <algorithm>
 #include <chrono>
 #include <vector>
@@ -18,7 +18,7 @@ struct Way {
   bool large;
 };
 
-// A communicator, and its duplicate for the library's own blocking calls.
+// A communicator, and a duplicate of it for the MPI library's own blocking calls.
 struct Ground {
   const char* name;
   Place place, oracle;
@@ -33,8 +33,8 @@ Ground ground(const char* name, MPI_Comm comm) {
   return {name, Place(comm), Place(oracle_of(comm))};
 }
 
-// Open at its ends where it has too few members for a ring: two edges between the same two
-// processes are told apart differently by the libraries.
+// Returns a ring; a line if there are too few members. Otherwise there would be two edges between
+// the same two processes, which MPI libraries match differently.
 MPI_Comm ring() {
   const int size = size_of(MPI_COMM_WORLD), periodic = size > 2;
   MPI_Comm comm;
@@ -42,7 +42,7 @@ MPI_Comm ring() {
   return comm;
 }
 
-// To oneself, and twice to the next.
+// Returns a graph in which each process has an edge to itself and two edges to the next process.
 MPI_Comm graph() {
   const int rank = rank_of(MPI_COMM_WORLD), size = size_of(MPI_COMM_WORLD);
   const int left = (rank + size - 1) % size, right = (rank + 1) % size;
@@ -62,7 +62,7 @@ MPI_Comm two_groups() {
   return both;
 }
 
-// Those that the libraries themselves get right between two groups.
+// Returns whether MPI libraries themselves are right for this kind on an intercommunicator.
 bool between_groups(Kind kind) {
   return kind == Kind::allreduce || kind == Kind::allgather || kind == Kind::alltoall;
 }
@@ -132,7 +132,7 @@ std::vector<int> Checker::roots(int count) const {
   return result;
 }
 
-// Every form for the small counts, the persistent ones for the middle ones too.
+// Returns the forms to test: all for small counts, and for medium counts also the persistent ones.
 std::vector<Way> Checker::ways(int count) const {
   std::vector<Way> result;
   for (Form form : {Form::blocking, Form::nonblocking, Form::persistent}) {
@@ -208,7 +208,7 @@ void Checker::typed(Spec spec, const Ground& ground) {
   }
 }
 
-// What all ranks send stays bounded.
+// Tests one kind of collective. The number of bytes that all ranks send is limited.
 void Checker::kind(Kind kind, int count, const Ground& ground) {
   const bool bounded = count > 1000 && kind != Kind::bcast && kind != Kind::scan &&
                        kind != Kind::exscan && kind != Kind::reduce && kind != Kind::allreduce;
@@ -230,7 +230,8 @@ void Checker::kind(Kind kind, int count, const Ground& ground) {
   typed(spec, ground);
 }
 
-// Nobody leaves before the last has come; the ranks share one machine and so one clock.
+// Checks that no rank leaves the barrier before the last one has entered it. The ranks share one
+// machine and thus one clock.
 void Checker::barrier(const Way& way) {
   const Place& place = plain_[0].place;
   MPI_Request request = MPI_REQUEST_NULL;

@@ -1,11 +1,10 @@
-// Shared buffers: an ordinary MPI program whose collectives work on memory that the ranks may see
-// of each other (MPI_Alloc_mem; with --memory heap: malloc, for `weft run --shared-heap`; with
-// --memory window: MPI_Win_allocate_shared; with --memory attached: memory of their own that others
-// attach, for `weft run --xpmem`), on private memory (with --memory private: all of it, for `weft
-// run
-// --one-copy`), or on both; held against the MPI library's
-// own, on a communicator that a hint leaves to it. Why: whether buffers are shared each rank knows
-// of its own only, and all must act alike.
+// An ordinary MPI program whose collectives use memory that other ranks may access directly: that
+// of MPI_Alloc_mem, by default; of malloc, for `weft run --shared-heap` (--memory heap); of
+// MPI_Win_allocate_shared (--memory window); or memory that other ranks attach, for `weft run
+// --xpmem` (--memory attached). It also uses private memory, for `weft run --one-copy` (only that
+// with --memory private), and both kinds at once. Results are compared with the MPI library's own,
+// on a communicator that a hint leaves to it. Each rank knows only of its own buffers whether they
+// are shared, but all ranks must take the same path.
 #include <mpi.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -27,7 +26,7 @@ namespace {
 
 int rank, ranks, cases, failures;
 bool from_heap = false, from_windows = false, attached = false, is_private = false;
-MPI_Comm left_to_library;  // like MPI_COMM_WORLD
+MPI_Comm left_to_library;  // has the same ranks as MPI_COMM_WORLD
 
 MPI_Comm for_library(MPI_Comm comm) {
   MPI_Info info;
@@ -39,7 +38,7 @@ MPI_Comm for_library(MPI_Comm comm) {
   return made;
 }
 
-// Who has shared memory: all, none, all but one.
+// Which ranks have their buffers in shared memory: all, none, all but one.
 enum class Sharing { all, none, mixed };
 
 bool shares(Sharing sharing) {
@@ -47,7 +46,8 @@ bool shares(Sharing sharing) {
   return sharing == Sharing::all || (sharing == Sharing::mixed && rank != ranks - 1);
 }
 
-// A window in one of the forms there are, one after the other. Collective over `comm`.
+// A window in one of several forms, which successive windows use in turn. All ranks of `comm` must
+// make it.
 class Window {
  public:
   Window(MPI_Comm comm, MPI_Aint bytes) {
@@ -71,7 +71,7 @@ class Window {
   void* data = nullptr;
 
  private:
-  // The others use what is the first rank's, one behind the other.
+  // All memory belongs to the first rank. The parts of the other ranks follow each other in it.
   void allocate_at_first_rank(MPI_Comm comm, MPI_Aint bytes) {
     int node_rank = 0, unit = 0;
     MPI_Aint before = 0, all = 0;
@@ -93,7 +93,8 @@ class Window {
   MPI_Win window_;
 };
 
-// From windows, or attached, it comes and goes on all ranks alike.
+// Memory of one kind. If it belongs to windows or is attached, all ranks must allocate and free it
+// together.
 class Memory {
  public:
   Memory(long count, bool shared) : bytes_(count * 8), shared_(shared) {
@@ -122,7 +123,7 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
   long* at(long index) const { return static_cast<long*>(data_) + index; }
-  // From malloc only; what was there stays.
+  // Enlarges memory from malloc. Its contents are kept.
   void grow(long count) {
     bytes_ = count * 8;
     data_ = std::realloc(data_, bytes_);
@@ -147,7 +148,8 @@ void check(bool good, const std::string& what) {
   if (++failures <= 5) std::printf("rank %d: %s differs\n", rank, what.c_str());
 }
 
-// Lower ranks' operand first: (a, b) then (c, d) is x -> c (a x + b) + d, in 32 bits each.
+// Composes affine maps in 32-bit parts, the lower rank's operand first: (a, b) then (c, d) is x ->
+// c (a x + b) + d.
 void affine(void* in, void* inout, int* length, MPI_Datatype*) {
   const auto* lower = static_cast<const unsigned*>(in);
   auto* higher = static_cast<unsigned*>(inout);
@@ -157,17 +159,17 @@ void affine(void* in, void* inout, int* length, MPI_Datatype*) {
   }
 }
 
-// One collective: how long its buffers are, how it is called, started and initialised.
+// A collective: how long its buffers are, and how it is called, started and initialised.
 struct Collective {
   const char* name;
-  long sends, receives;  // of `count`
+  long sends, receives;  // as multiples of `count`
   std::function<int(const void*, void*, int, MPI_Op)> call;
   std::function<int(const void*, void*, int, MPI_Op, MPI_Request*)> start;
   std::function<int(const void*, void*, int, MPI_Op, MPI_Request*)> init;
   bool reduces = false;
 };
 
-MPI_Comm world = MPI_COMM_WORLD;  // or left_to_library, for what the library makes of it
+MPI_Comm world = MPI_COMM_WORLD;  // left_to_library: to compute the expected result
 const MPI_Datatype kLong = MPI_LONG;
 
 std::vector<Collective> collectives() {
@@ -272,7 +274,7 @@ void fill(long* at, long count, int salt) {
   for (long i = 0; i < count; ++i) at[i] = (i * 7 + rank * 13 + salt) % 1009 - 500;
 }
 
-// Buffers with a margin on both sides, in the middle of what was allocated.
+// Buffers in the middle of an allocation, with a margin on both sides.
 struct Buffers {
   static constexpr long kMargin = 11;
 
@@ -285,7 +287,7 @@ struct Buffers {
   Memory memory;
 };
 
-// What the library makes of the same input.
+// Returns the MPI library's result for the same input.
 std::vector<long> expected(const Collective& collective, Buffers& send, Buffers& recv, int count,
                            bool in_place, MPI_Op op, int salt) {
   send.fill_all(salt);
@@ -296,7 +298,7 @@ std::vector<long> expected(const Collective& collective, Buffers& send, Buffers&
   return recv.contents();
 }
 
-// Behind the result, a library leaves what it likes of input that was there.
+// Clears the part after the result, where a library may leave arbitrary parts of the input.
 void forget_input(const Collective& collective, int count, bool in_place, std::vector<long>* of) {
   const bool holds_more = std::strcmp(collective.name, "reduce_scatter_block") == 0;
   if (in_place && holds_more) of->resize(Buffers::kMargin + count);
@@ -314,8 +316,8 @@ void try_one(const Collective& collective, int count, Sharing sharing, bool in_p
     forget_input(collective, count, in_place, &contents);
     return contents;
   };
-  // Weft has others attach memory only when it has been used several times, and looks for it seldom
-  // where that was in vain before.
+  // Weft attaches another rank's memory only after it was used several times, and seldom tries
+  // again after failures.
   const int calls = !attached ? 3 : sharing == Sharing::all ? 40 : 8;
   for (int salt = 0; salt < calls; ++salt) {
     auto right = expected(collective, send, recv, count, in_place, op, salt);
@@ -349,7 +351,8 @@ void try_one(const Collective& collective, int count, Sharing sharing, bool in_p
 void try_all() {
   MPI_Op in_order;
   MPI_Op_create(affine, 0, &in_order);
-  // A window takes libraries long to make; memory to be attached is used often.
+  // Libraries take long to create windows, and memory is attached only after frequent use; so there
+  // are fewer cases.
   const bool few = from_windows || attached;
   const std::vector<int> counts = few ? std::vector{8192} : std::vector{100, 4096, 33333};
   std::vector<Sharing> sharings{Sharing::all, Sharing::mixed, Sharing::none};
@@ -367,7 +370,7 @@ void try_all() {
   MPI_Op_free(&in_order);
 }
 
-// One of several under way.
+// A collective that is in flight with others.
 struct Started {
   Started(const Collective& of, int count, Sharing sharing, int salt)
       : collective(of),
@@ -387,9 +390,9 @@ struct Started {
   MPI_Request request;
 };
 
-// The ranks turn to them in different orders, with other calls in between; so they come to know at
-// different times which of them need no copy. (What is expected comes from blocking calls, which is
-// why a rank is never far behind.)
+// The ranks complete the collectives in different orders, with other calls between. So they find
+// out at different times which of them need no copy. (Expected results come from blocking calls, so
+// no rank is ever far behind.)
 void try_outstanding() {
   const auto all = collectives();
   const Sharing sharings[] = {Sharing::all, Sharing::all, Sharing::mixed, Sharing::none};
@@ -415,8 +418,8 @@ void try_outstanding() {
   while (!started.empty()) started.pop_front();
 }
 
-// A window of some ranks only: seen by them, and not by a collective's other ranks. What refers to
-// it may be freed after it.
+// A window of some ranks only. These can access it, but not the other ranks of a collective.
+// Objects that refer to it may be freed after the window.
 void try_window_of_some() {
   constexpr int kCount = 20000;
   MPI_Comm some;
@@ -450,7 +453,7 @@ void try_window_of_some() {
   MPI_Comm_free(&some);
 }
 
-// A child has memory of its own, also of what is shared.
+// A forked child must have its own copy of memory, even of shared memory.
 void try_fork() {
   constexpr long kCount = 50000;
   Buffers send(kCount, true), recv(kCount, true);
@@ -474,7 +477,7 @@ void try_fork() {
   check(recv.contents() == right, "allreduce after a fork");
 }
 
-// Memory that comes and goes, so that blocks lie where others lay before.
+// Memory is freed and allocated again, so that blocks lie at addresses where others lay before.
 void try_changes() {
   for (int turn = 0; turn < 20; ++turn) {
     const int count = 5000 + turn * 3001;
@@ -512,7 +515,7 @@ int main(int argc, char** argv) {
   if (from_windows)
     try_window_of_some();
   else if (!attached)
-    try_fork();  // memory from files is shared with a child, too
+    try_fork();  // a forked child would share this memory, too
   try_changes();
   int all = 0;
   MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

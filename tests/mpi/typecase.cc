@@ -1,4 +1,4 @@
-// TypeCase: see typecase.h.
+// The table of datatypes, their operators, and the guarded buffers.
 #include "typecase.h"
 
 #include <algorithm>
@@ -9,7 +9,8 @@ namespace {
 
 constexpr unsigned char kPattern = 0xA5;
 
-// What the user-defined operators must know of each type, by its place in the table.
+// Returns the components of each type, by its index in the table. The user-defined operators use
+// them.
 const std::vector<Component>& components_of(int index) {
   constexpr Number integer = Number::integer, real = Number::real;
   static const std::vector<Component> table[kTypes] = {
@@ -72,7 +73,7 @@ int wrapped_sum(int left, int right) {
   return (left + right) % (modulus * modulus);
 }
 
-// Numbers as affine maps x -> a x + b modulo a prime, written a * modulus + b.
+// Composes affine maps x -> a x + b modulo a prime. A map is stored as the number a * modulus + b.
 template <int modulus>
 int compose(int left, int right) {
   const int a = left / modulus, b = left % modulus;
@@ -123,7 +124,8 @@ MPI_Datatype resized(int blocks, MPI_Aint* places, MPI_Datatype* types, MPI_Aint
 
 }  // namespace
 
-// The standard defines its own operators on its own types only, and no order of complex numbers.
+// The standard defines its predefined operators only on its own types, and no order of complex
+// numbers.
 TypeCases::TypeCases() {
   MPI_Aint holes_at[] = {0, 8, 16}, negative_at[] = {-16, 8};
   MPI_Datatype holes_of[] = {MPI_INT, MPI_DOUBLE, MPI_INT}, negative_of[] = {MPI_DOUBLE, MPI_INT};

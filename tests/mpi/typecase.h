@@ -1,6 +1,6 @@
-// TypeCase: a datatype with the places of its numbers and the operators on it, and guarded buffers.
-// Why: holes, lower bounds and the bytes around a buffer must stay as they were; that can only be
-// checked by someone who knows where the numbers lie.
+// TypeCase: a datatype with the positions of its numbers and with operators on it, and guarded
+// buffers. Holes, lower bounds and the bytes around a buffer must stay unchanged, which can only be
+// checked if the positions of the numbers are known.
 #pragma once
 
 #include <mpi.h>
@@ -13,8 +13,9 @@ namespace conformance {
 
 inline constexpr int kTypes = 7;
 inline constexpr int kModulus = 127;
-inline constexpr int kValues = kModulus * kModulus;  // numbers lie in [0, kValues)
-inline constexpr int kByteModulus = 11;              // those of bytes in [0, kByteModulus²)
+inline constexpr int kValues = kModulus * kModulus;  // numbers are in [0, kValues)
+// Numbers of type byte are in [0, kByteModulus²).
+inline constexpr int kByteModulus = 11;
 
 enum class Number { integer, real, byte };
 
@@ -23,12 +24,13 @@ struct Component {
   Number number;
 };
 
-// `combine` does on numbers what the operator does on elements: the left one is the lower rank's.
+// An operator. `combine` does with two numbers what the operator does with elements; the left one
+// is from the lower rank.
 struct Operator {
   const char* name;
   MPI_Op op;
   int (*combine)(int left, int right);
-  MPI_User_function* function;  // null: predefined
+  MPI_User_function* function;  // nullptr if predefined
   bool commutes;
 };
 
@@ -57,7 +59,7 @@ class TypeCases {
   std::vector<TypeCase> cases_;
 };
 
-// Bytes between guard zones; every byte that is no number has a known pattern.
+// A buffer between guard zones. Every byte that belongs to no number has a known value.
 class Buffer {
  public:
   Buffer() : Buffer(0) {}
@@ -65,17 +67,17 @@ class Buffer {
 
   void* data() { return storage_.data() + kGuard; }
   void clear();
-  // The number at `component` of the element that starts `at` bytes from data().
+  // Stores the number at `component` of the element that begins `at` bytes after data().
   void store(std::ptrdiff_t at, const Component& component, int value);
-  // Takes over from `other` what lies between the two places.
+  // Copies the bytes between the two positions from `other`.
   void copy(const Buffer& other, std::ptrdiff_t from, std::ptrdiff_t to);
-  // All bytes alike: numbers, holes and guard zones.
+  // Compares all bytes: numbers, holes and guard zones.
   bool operator==(const Buffer& other) const { return storage_ == other.storage_; }
-  // Where the first difference lies, from data().
+  // Returns the position of the first difference, relative to data().
   std::ptrdiff_t difference(const Buffer& other) const;
 
  private:
-  static constexpr std::ptrdiff_t kGuard = 128;  // bytes on either side
+  static constexpr std::ptrdiff_t kGuard = 128;  // bytes of each guard zone
   std::vector<unsigned char> storage_;
 };
 

@@ -1,4 +1,4 @@
-// Communicators: see communicators.h.
+// Makes the communicators on which random programs run.
 #include "communicators.h"
 
 namespace random_programs {
@@ -22,8 +22,8 @@ MPI_Comm split(int color, int key) {
   return made;
 }
 
-// Open where two neighbors would be the same process: which of the two edges is which, the
-// libraries answer differently.
+// Returns a grid. It is not periodic where two neighbours would be the same process, since MPI
+// libraries match the two edges differently.
 MPI_Comm cartesian(int dimensions) {
   int sizes[2] = {0, 0}, periodic[2];
   MPI_Dims_create(world_size(), dimensions, sizes);
@@ -41,14 +41,15 @@ MPI_Comm distributed(const std::vector<int>& sources, const std::vector<int>& de
   return made;
 }
 
-// To oneself, and twice to the next.
+// Returns a graph in which each process has an edge to itself and two edges to the next process.
 MPI_Comm repeated_edges() {
   const int rank = rank_in_world(), size = world_size();
   const int left = (rank + size - 1) % size, right = (rank + 1) % size;
   return distributed({left, rank, left}, {right, right, rank});
 }
 
-// Rank 0 sends to all others, and they to nobody but the last, which sends to nobody.
+// Returns a graph in which rank 0 sends to all others. They send to the last rank only, which sends
+// to nobody.
 MPI_Comm uneven_graph() {
   const int rank = rank_in_world(), last = world_size() - 1;
   std::vector<int> sources, destinations;

@@ -1,5 +1,5 @@
-// Communicators: the kinds of communicators a thread's programs run on, made once for a job.
-// Why: groups, topologies and orders of ranks differ in what a collective means on them.
+// Communicators: the kinds of communicators on which a thread's programs run, made once for a job.
+// Groups, topologies and orders of ranks change the result of a collective.
 #pragma once
 
 #include <mpi.h>
@@ -12,7 +12,7 @@
 
 namespace random_programs {
 
-// Collective over MPI_COMM_WORLD, the making and the end.
+// All ranks of MPI_COMM_WORLD must construct and destroy it together.
 class Communicators {
  public:
   explicit Communicators(bool world_itself);
@@ -20,7 +20,7 @@ class Communicators {
   Communicators(const Communicators&) = delete;
   Communicators& operator=(const Communicators&) = delete;
 
-  // Null where this rank is no member.
+  // Returns nullptr if this rank is not a member.
   const conformance::Place* at(int comm) const { return places_[comm].get(); }
 
  private:

@@ -1,4 +1,4 @@
-// Completion: see completion.h.
+// Calls the MPI functions that complete requests.
 #include "completion.h"
 
 #include <numeric>
@@ -60,7 +60,8 @@ Places by_status(Requests& requests, Statuses& statuses) {
     int done = 0;
     MPI_Request_get_status(requests[i], &done, &statuses[i]);
     if (!done) continue;
-    // MPICH's wait for a persistent request that this call has seen done leaves an empty status.
+    // After this call has found a persistent request complete, MPICH's MPI_Wait leaves an empty
+    // status.
     MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
     result.push_back(i);
   }

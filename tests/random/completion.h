@@ -1,4 +1,4 @@
-// Completion: every call of MPI that completes requests, behind one function.
+// Every MPI function that completes requests, behind one function.
 #pragma once
 
 #include <mpi.h>
@@ -20,8 +20,8 @@ enum class Completion {
 };
 inline constexpr int kCompletions = static_cast<int>(Completion::get_status) + 1;
 
-// Completes some of the requests, perhaps none if the way is a test; returns their places.
-// `statuses` has a place for each request.
+// Completes some of the requests; if the function is a test, perhaps none. Returns their indices.
+// `statuses` has an element for each request.
 std::vector<int> complete(Completion way, std::vector<MPI_Request>* requests,
                           std::vector<MPI_Status>* statuses);
 

@@ -1,7 +1,7 @@
-/* deferred_plans: rank 0 starts collectives on one communicator before rank 1 does, so that some
-   are deferred where engine auto learns, and then ones of many sizes on another communicator:
-   Weft's thread makes the plans of what it releases while this thread looks at those that it
-   remembers. Two ranks. Prints "deferred_plans: right". */
+/* Rank 0 starts collectives on one communicator before rank 1 does, so that engine auto defers
+ * some of them while it learns. Then it starts collectives of many sizes on another
+ * communicator. So Weft's thread builds the schedules of deferred calls while the application's
+ * thread searches the remembered ones. It needs two ranks. It prints "deferred_plans: right". */
 #include <mpi.h>
 #include <stdio.h>
 #include <unistd.h>

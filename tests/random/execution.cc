@@ -1,4 +1,4 @@
-// Execution: see execution.h.
+// Carries out the steps of a random program and checks its results.
 #include "execution.h"
 
 #include <algorithm>
@@ -18,7 +18,8 @@ int value(unsigned salt, int sender, int index) {
   return static_cast<int>(conformance::mixed_number(salt, sender, index) % 1000000);
 }
 
-// Starting it neither blocks nor needs the other ranks: the order among communicators is free.
+// Returns whether the start of the step neither blocks nor needs the other ranks, so that the order
+// of starts on different communicators is free.
 bool starts_freely(const Step& step) {
   const bool nonblocking = step.form == Form::nonblocking && !step.frees_comm;
   return nonblocking && (step.action == Action::collective || step.action == Action::message);
@@ -28,12 +29,12 @@ void pause(int microseconds) {
   std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
 }
 
-// Handles that only this call uses, freed while it may be pending.
+// Types and operators that only this call uses. They are freed while the call may be incomplete.
 class BorrowedHandles {
  public:
   BorrowedHandles(const Step& step, Collective* collective) {
     auto& arguments = collective->arguments();
-    // The standard's own operators know no duplicates of its types.
+    // Predefined operators do not support duplicates of predefined types.
     const bool reduces = conformance::is_reduction(step.spec.kind);
     if (step.frees_types && !(reduces && !collective->operation().function)) {
       for (auto* list : {&arguments.send_types, &arguments.receive_types}) {
@@ -93,7 +94,7 @@ void Execution::run(const std::vector<Step>& steps) {
   complete_rest();
 }
 
-// In an order of this rank's own, but in the program's on each communicator.
+// Starts the steps in this rank's own order; on each communicator, it is the program's order.
 void Execution::start_all(const Burst& burst) {
   std::map<int, Burst> queues;
   for (auto step = burst.rbegin(); step != burst.rend(); ++step) {
@@ -143,7 +144,7 @@ void Execution::start_collective(const Step& step, const Place& place) {
   made.active = true;
 }
 
-// To the next rank, from the one before.
+// Sends a message to the next rank and receives one from the previous rank.
 void Execution::start_message(const Step& step, const Place& place) {
   const int size = place.size(), tag = step.number;
   for (bool receives : {true, false}) {
@@ -189,7 +190,7 @@ void Execution::exchange(const Step& step, const Place& place) {
   if (got != word) findings_->add(step, "the message is wrong");
 }
 
-// Which ones is the same on all ranks: it rests on the steps alone.
+// The choice of requests depends on the steps only, so it is the same on all ranks.
 void Execution::restart(const Step& step) {
   std::vector<Operation*> chosen;
   std::vector<MPI_Request> requests;
@@ -298,7 +299,7 @@ void Execution::complete_rest() {
   at_step[thread_].store(-1, std::memory_order_relaxed);
   for (auto left = active(); !left.empty(); left = active()) {
     complete(left, static_cast<Completion>(random_.below(kCompletions)));
-    // Tests alone would keep the core from the ranks that they wait for.
+    // Tests without a pause would keep the core from the ranks for which they wait.
     if (random_.once_in(3)) pause(20);
   }
   for (auto& operation : operations_) MPI_Request_free(&operation.request);

@@ -1,6 +1,6 @@
 // Execution: one thread of this rank carries out its steps of a program and checks every result.
-// Why: what the ranks may do differently (the order of starts on different communicators, what they
-// wait for and how) is drawn here, per rank; what must be alike comes from the steps.
+// What the ranks may do differently is random on each rank: the order of starts on different
+// communicators, and for what they wait and how. What must be alike follows from the steps.
 #pragma once
 
 #include <mpi.h>
@@ -18,7 +18,7 @@
 
 namespace random_programs {
 
-// Where a result is wrong.
+// Counts wrong results and prints where they occur.
 class Findings {
  public:
   Findings(std::uint64_t seed, int rank) : seed_(seed), rank_(rank) {}
@@ -28,11 +28,11 @@ class Findings {
  private:
   std::uint64_t seed_;
   int rank_;
-  std::atomic<int> count_{0};  // owner: every thread of the program; read after they have joined
+  std::atomic<int> count_{0};  // written by all threads of the program; read after they are joined
 };
 
-// The step that each thread is at, for the report of a hang or a crash: written by the threads,
-// read by a signal handler.
+// The step that each thread is executing, for the report of a hang or a crash. Written by the
+// threads, read by a signal handler.
 inline std::atomic<int> at_step[kThreads];
 
 class Execution {
@@ -42,7 +42,7 @@ class Execution {
   void run(const std::vector<Step>& steps);
 
  private:
-  // A request with what it needs until it is freed.
+  // A request with everything it needs until it is freed.
   struct Operation {
     const Step* step = nullptr;
     MPI_Request request = MPI_REQUEST_NULL;
@@ -51,7 +51,7 @@ class Execution {
     unsigned salt = 0;
     std::unique_ptr<conformance::Place> own_place;
     std::unique_ptr<conformance::Collective> collective;
-    // A message: one half of it.
+    // Whether this half of a message is the receive.
     bool receives = false;
     int partner = 0;
     std::vector<int> data;

@@ -1,5 +1,6 @@
-// Random programs: made from seeds, carried out, every result held against a known one.
-// Why: see program.h. Exit 0: all right; 1: wrong results; 2: bad option; 3: a hang or a crash.
+// Runs random programs: they are made from seeds, and every result is compared with the expected
+// one. The exit status is 0 if all is right, 1 after wrong results, 2 after a bad option, and 3
+// after a hang or a crash.
 #include <mpi.h>
 #include <signal.h>
 #include <unistd.h>
@@ -40,7 +41,7 @@ void report_end(int signal_number) {
   _exit(3);
 }
 
-// An error of MPI's: named like a crash, since the library alone would not tell the seed.
+// Reports an MPI error like a crash, since the library alone would not print the seed.
 void report_error(MPI_Comm*, int* code, ...) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;

@@ -1,12 +1,12 @@
-/* A race to be found: preloaded behind Weft, it keeps Weft's mutexes from the thread sanitizer.
-   Why: a sanitizer that has never found anything proves nothing. The mutexes do their work, so that
-   nothing breaks; but to the sanitizer it looks as if each had been forgotten, in the very library
-   and setting that the random programs run under. */
+/* A planted race that the thread sanitizer must find: this library, which is preloaded behind
+ * Weft, hides Weft's mutexes from the sanitizer. The mutexes still work, so nothing breaks. But
+ * to the sanitizer each of them seems to be missing, in the same library and setting in which
+ * the random programs run. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
 
-/* glibc's own function: the sanitizer's one stands before it in the chain. */
+/* Calls glibc's own function, which the sanitizer's function precedes in the search order. */
 static int call(const char* name, pthread_mutex_t* mutex) {
   void* glibc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
   int (*function)(pthread_mutex_t*);

@@ -1,5 +1,5 @@
-// Program: see program.h. Each step draws from a generator of its own, so that leaving one out
-// changes no other.
+// Makes a random program from its seed. Each step has its own random generator, so that leaving out
+// one step changes no other.
 #include "program.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Program: a random MPI program, made from its seed alone and so the same on all ranks.
-// Why: whatever users may mix (calls, forms, types, communicators, ways to complete), the results
-// are known; a program that fails is named by its seed and can be cut down to a few of its steps.
+// Program: a random MPI program that is made from its seed alone, and so is the same on all ranks.
+// It mixes calls, forms, types, communicators and ways to complete requests, and its results are
+// known. A program that fails is identified by its seed and can be reduced to a few of its steps.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class Random {
   std::uint64_t state_;
 };
 
-// Places in the list of a thread's communicators.
+// Indices into a thread's list of communicators.
 enum Comm {
   world,
   duplicate,
@@ -41,12 +41,13 @@ inline constexpr int kComms = groups + 1;
 inline constexpr int kThreads = 3;
 
 enum class Action {
-  collective,  // started; persistent ones are made here and started again by `restart`
-  blocking,    // a blocking collective
-  message,     // a non-blocking or persistent message around the communicator
-  exchange,    // a blocking one, from rank to rank
-  complete,    // waits for or tests some of what is under way, each rank in its own way
-  restart,     // starts persistent operations again
+  // Starts a collective; persistent ones are initialised here and started again by `restart`.
+  collective,
+  blocking,  // calls a blocking collective
+  message,   // a non-blocking or persistent message to the next rank of the communicator
+  exchange,  // a blocking message from rank to rank
+  complete,  // waits for or tests some requests in flight, each rank in its own way
+  restart,   // starts persistent operations again
   rest,
 };
 
@@ -58,7 +59,8 @@ struct Step {
   conformance::Spec spec;
   conformance::Form form = conformance::Form::nonblocking;
   bool large = false;
-  bool frees_types = false, frees_operator = false, frees_comm = false;  // right after the start
+  // Whether objects are freed right after the start.
+  bool frees_types = false, frees_operator = false, frees_comm = false;
   int starts = 1;
   unsigned salt = 0;
 };
@@ -66,19 +68,19 @@ struct Step {
 struct Limits {
   int largest_count = 1 << 30;
   bool threads = true;
-  // What the MPI library gets wrong by itself: types, calls, "comm-free", "mixed", "groups",
-  // "user-derived" (a user's operator on a derived type), "reduced-negative", "gathered-negative"
-  // (types with a negative lower bound in a reduction, in a gather), "alltoallv-in-place",
-  // "alltoallw-in-place", "scattered-derived" (a scattered reduction of a derived type),
-  // "freed-persistent" (types and operators freed under a persistent operation),
-  // "testall-persistent", "waitall-persistent" (these calls, of persistent requests among others),
-  // "blocking-mixed" (blocking calls whose ranks have different types).
+  // Names of what the MPI library itself gets wrong: types, calls, "comm-free", "mixed", "groups",
+  // "user-derived" (a user-defined operator on a derived type), "reduced-negative" and
+  // "gathered-negative" (types with a negative lower bound in a reduction or gather),
+  // "alltoallv-in-place", "alltoallw-in-place", "scattered-derived" (a reduce-scatter of a derived
+  // type), "freed-persistent" (types and operators freed during a persistent operation),
+  // "testall-persistent" and "waitall-persistent" (these calls with persistent requests among
+  // others), "blocking-mixed" (blocking calls whose ranks have different types).
   std::set<std::string> without;
-  std::set<int> only;  // steps; empty: all
+  std::set<int> only;  // numbers of the steps to execute; empty: all
 };
 
 std::vector<Step> generate(std::uint64_t seed, const Limits& limits);
-// The step as a line to read.
+// Returns the step as a line of text.
 std::string text(const Step& step);
 
 }  // namespace random_programs

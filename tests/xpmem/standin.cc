@@ -1,9 +1,9 @@
-// A stand-in for libxpmem, for machines without the kernel module: attaches memory of another
-// process of the same user, if it is mapped from files in memory whose descriptors that process has
-// open (memfd_create); all other memory is refused.
-// In the kernel, an attachment follows what its owner unmaps and maps. Here it does so when
-// xpmem_standin_follow() is called, which a test does on all ranks when one has changed its memory.
-// XPMEM_STANDIN_ATTACHMENTS: how many this process may have at one time, more are refused.
+// A stand-in for libxpmem, for machines without the kernel module. It attaches memory of another
+// process of the same user if this memory is mapped from memory files (memfd_create) that the
+// process has open. All other memory is refused. With the real module, an attachment follows what
+// its owner unmaps and maps. Here that happens in xpmem_standin_follow(), which a test calls on all
+// ranks when one has changed its memory. XPMEM_STANDIN_ATTACHMENTS: most attachments that this
+// process may have at one time.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -30,7 +30,7 @@ struct Address {
   std::int64_t permit, offset;
 };
 
-// Pages of a process that come from a file.
+// Pages of a process that are mapped from a file.
 struct Pages {
   std::uintptr_t begin, end;
   off_t offset;
@@ -40,19 +40,19 @@ struct Pages {
 
 struct Attached {
   std::int64_t process;
-  std::uintptr_t begin;  // there
+  std::uintptr_t begin;  // address in the owner
   std::size_t bytes;
 };
 
-std::mutex mutex;  // guards attached
-// By place here. Never destroyed: programs detach while they exit.
+std::mutex mutex;  // guards `attached`
+// By address in this process. Never destroyed, since programs detach while they exit.
 std::map<std::byte*, Attached>& attached = *new std::map<std::byte*, Attached>;
 
 std::string in_proc(std::int64_t process, const std::string& what) {
   return "/proc/" + std::to_string(process) + "/" + what;
 }
 
-// What a process has mapped now from files that are shared, and these files.
+// The mappings that a process now has of shared files, and these files.
 class Mapped {
  public:
   explicit Mapped(std::int64_t process) : descriptors_(in_proc(process, "fd")) {
@@ -94,7 +94,7 @@ class Mapped {
   }
 
  private:
-  // -1: the process has it open no more.
+  // Returns a descriptor of the file; -1 if the process no longer has it open.
   int file_of(const Pages& pages) {
     const auto [file, is_new] = files_.try_emplace(pages.inode, -1);
     if (is_new) file->second = open_file(pages);
@@ -116,17 +116,19 @@ class Mapped {
 
   const std::string descriptors_;
   std::vector<Pages> pages_;
-  std::map<ino_t, int> files_;  // -1: none
+  std::map<ino_t, int> files_;  // -1 if it cannot be opened
 };
 
-// hint: nullptr, or where to put it in place of what is there.
+// Reserves inaccessible addresses. hint: nullptr, or the address at which they replace existing
+// mappings.
 std::byte* without_access(std::byte* hint, std::size_t bytes) {
   const int fixed = hint ? MAP_FIXED : 0;
   void* at = mmap(hint, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | fixed, -1, 0);
   return at == MAP_FAILED ? nullptr : static_cast<std::byte*>(at);
 }
 
-// Pages that stay are there all the time: operations may be using them. True: all could be mapped.
+// Maps all pages. Pages that stay the same remain mapped all the time, since operations may be
+// using them. Returns whether all could be mapped.
 bool map_all(std::byte* here, const Attached& of, Mapped& owner) {
   std::uintptr_t done = of.begin;
   bool whole = true;
