@@ -1,4 +1,5 @@
-// How often the thread looks whether other processes wait for it, by a clock of the test's.
+// How often Weft's thread checks whether other processes wait for it, by a clock that the test
+// controls.
 #include "engine/answer_pace.h"
 
 #include <gtest/gtest.h>
@@ -11,13 +12,14 @@ namespace {
 constexpr std::int64_t kMs = 1'000'000, kSecond = 1'000 * kMs;
 constexpr std::int64_t kCold_ns = 2'000, kIdle_ns = 100, kArrival_ns = 1'000;
 
-// A process whose calls of the library take such times.
+// A process whose MPI calls take the given times.
 class Process {
  public:
   AnswerPace pace;
   std::int64_t now = kSecond;
 
-  // Makes one look, whose calls take these times, and then idle ones. Returns the number of calls.
+  // Polls once with calls that take these times, followed by idle ones. Returns the number of
+  // calls.
   int look(const std::vector<std::int64_t>& took, std::int64_t idle_ns = kIdle_ns) {
     std::size_t calls = 0;
     for (bool continues = true; continues;) {
@@ -62,7 +64,8 @@ TEST(AnswerPace, AfterAnArrivalTheNextLookComesSoonAndThenEachTimeLater) {
   for (std::size_t i = 1; i < sleeps.size(); ++i) EXPECT_GE(sleeps[i], sleeps[i - 1]);
 }
 
-// Such as the lock of an access, whose answer takes the kernel's time.
+// A long first call is an arrival, such as the lock for a one-sided access, for whose answer the
+// kernel takes time.
 TEST(AnswerPace, ALongFirstCallIsAnArrival) {
   Process process;
   process.look_idly(10);
@@ -84,7 +87,7 @@ TEST(AnswerPace, ALookGoesOnWhileSomethingArrives) {
   EXPECT_EQ(process.look(took), 200 + AnswerPace::kLinger_ns / kIdle_ns);
 }
 
-// As where the library has got more connections to look at.
+// Calls may become slower because the MPI library has more connections to poll.
 TEST(AnswerPace, CallsThatHaveBecomeSlowerDoNotKeepTheThreadAwake) {
   Process process;
   process.look_idly(10);

@@ -1,5 +1,6 @@
-// Schedules in batches: together they are the whole one, whatever the ranks, the data and the
-// number of iterations in a batch; and an operation carries one after the other out.
+// Schedules that are built in batches: together the batches are the whole schedule, whatever the
+// ranks, the data and the number of iterations in a batch. An operation executes one batch after
+// the other.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -38,7 +39,7 @@ void add_rounds(const Schedule& batch, std::vector<std::string>& rounds) {
   EXPECT_EQ(begin, batch.steps.size());
 }
 
-// How many batches there are.
+// Checks that the batches together are the whole schedule. Returns the number of batches.
 int expect_whole(const Algorithm& algorithm, const Shape& shape, int iterations) {
   std::vector<std::string> whole, together;
   const Schedule all = build(algorithm, shape);
@@ -85,7 +86,7 @@ TEST(Batches, TogetherAreTheWholeSchedule) {
                                    "bcast scatter-allgather", "reduce_scatter_block pairwise"}));
 }
 
-// Whatever a batch holds, one of few iterations is short.
+// A batch of few iterations is short, however many ranks there are.
 TEST(Batches, AreShortHoweverManyRanksThereAre) {
   Shape shape = shape_of(Kind::alltoall, 131072, 4096);
   shape.rank = 77;
@@ -102,7 +103,7 @@ TEST(Batches, AreShortHoweverManyRanksThereAre) {
   EXPECT_EQ(batches, 1023);
 }
 
-// Every round ends at the second look.
+// A transport in which every round ends when it is polled for the second time.
 class SlowTransport final : public Transport {
  public:
   Result<bool> start(const Step& step) override {

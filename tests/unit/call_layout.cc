@@ -1,4 +1,4 @@
-// Counts, places and neighbours, all from fixed pseudo-random numbers.
+// Counts, displacements and neighbours of the tests' calls, all pseudo-random but always the same.
 #include "call_layout.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::int64_t count_of(const Call& call, int rank) {
   return is_odd(call, rank) ? call.odd_count : call.count;
 }
 
-// The same payload in other places.
+// Returns a type with the same payload and other displacements.
 const TestType& padded(const TestType& type) {
   static std::map<const TestType*, TestType> all;
   const auto [at, is_new] = all.try_emplace(&type, type);
@@ -49,7 +49,8 @@ bool gives_many_types(Kind kind) {
   return kind == Kind::alltoallw || kind == Kind::neighbor_alltoallw;
 }
 
-// An alltoall of any kind: one block for each destination, one from each source.
+// Returns whether it is an alltoall of any kind: one block to each destination and one from each
+// source.
 bool exchanges(Kind kind) {
   return (kind >= Kind::alltoall && kind <= Kind::alltoallw) || kind >= Kind::neighbor_alltoall;
 }
@@ -71,7 +72,8 @@ bool is_irregular(Kind kind) {
   }
 }
 
-// A block is known by its sender and receiver, and by its number among those between the two.
+// Returns the size of a block. It is identified by sender and receiver, and by its number among the
+// blocks between these two.
 std::int64_t units(const Call& call, int from, int to, int number = 0) {
   const Kind kind = call.kind();
   if (!is_irregular(kind)) return 1;
@@ -87,8 +89,8 @@ std::int64_t units(const Call& call, int from, int to, int number = 0) {
 bool rank_in_place(const Call& call, int rank) {
   const Kind kind = call.kind();
   if (has_root(kind)) return call.in_place && rank == call.root;
-  // Not all ranks need to say it: buffers of a reduction that are one count as in place on their
-  // rank.
+  // In a reduction, a rank may have equal buffers without the other ranks knowing it. This counts
+  // as in place on this rank.
   const bool one_of_many = reduces(kind) && call.count % 2 == 1 && rank % 3 == 1;
   return call.in_place && !one_of_many;
 }
@@ -218,7 +220,7 @@ class Blocks {
     return blocks(all);
   }
 
-  // Regular blocks follow each other. Irregular ones do not, and leave gaps.
+  // Regular blocks follow each other. Irregular ones have gaps between them and any order.
   std::vector<BlockInMemory> blocks(const std::vector<std::int64_t>& units) const {
     std::vector<BlockInMemory> result(units.size());
     std::vector<std::size_t> order(units.size());
@@ -261,7 +263,7 @@ void describe_types(Shape& shape, std::vector<Block>& blocks,
   }
 }
 
-// Only what MPI lets this rank know of an irregular call.
+// Describes only what MPI tells this rank of an irregular call.
 void describe_blocks(const RankLayout& rank, Shape& shape) {
   switch (shape.kind) {
     case Kind::gatherv:

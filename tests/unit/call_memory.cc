@@ -1,4 +1,4 @@
-// Buffers with guard zones, filled from fixed pseudo-random numbers.
+// Buffers with guard zones, filled with pseudo-random numbers that are always the same.
 #include "call_memory.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ void GuardedBuffer::put(const BlockInMemory& block, const Payload& payload) {
   SimData{origin() + block.offset, &block.type->type, block.count}.unpack(payload.data());
 }
 
-// Of all bytes at once: comparing vectors of std::byte goes one by one.
+// Compares all bytes at once, since the comparison of vectors of std::byte is slow.
 bool GuardedBuffer::operator==(const GuardedBuffer& other) const {
   return bytes_.size() == other.bytes_.size() &&
          std::memcmp(bytes_.data(), other.bytes_.data(), bytes_.size()) == 0;

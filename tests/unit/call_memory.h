@@ -1,5 +1,5 @@
-// The memory of one collective call of the tests on all ranks: buffers with guard zones around
-// them, input that tells ranks and blocks apart, and what the oracle expects, holes included.
+// The memory of a collective call of the tests on all ranks: buffers with guard zones, input that
+// differs between ranks and blocks, and the oracle's expected contents, including holes.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace weft::test {
 
-// One buffer of one rank; every byte that is not payload must stay as it was.
+// A buffer of one rank. Every byte that is not payload must stay unchanged.
 class GuardedBuffer {
  public:
   GuardedBuffer(const std::vector<BlockInMemory>& some, const std::vector<BlockInMemory>& more);
@@ -29,11 +29,12 @@ class CallMemory {
 
   std::byte* send(int rank) { return at(rank).send.origin(); }
   std::byte* recv(int rank) { return at(rank).recv.origin(); }
-  // For the simulator.
+  // Returns the ranks' memory for the simulator.
   std::vector<SimRank> ranks();
   const SimOperator& op() const { return op_; }
 
-  std::string difference() const;  // from what is expected; empty: none
+  // Returns the first difference from the expected contents; "" if there is none.
+  std::string difference() const;
 
  private:
   struct RankMemory {

@@ -1,4 +1,4 @@
-// Which of many short calls the advisor times, and that their number stays exact.
+// Which of many short calls `weft advise` times, and that their number stays exact.
 #include "advise/call_times.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kCallsMade = 16'000;
 
-// One call of so many ns, as a visit makes it.
+// Makes one call of `ns` nanoseconds.
 void call_once(CallTotal& total, CallId id, Waits waits, std::int64_t ns) {
   if (is_timed(id, waits)) count_timed(total, id, ns);
 }
@@ -30,7 +30,7 @@ TEST(CallTimes, ShortCallsThatNeverWaitAreTimedOnceInSixteen) {
   EXPECT_GE(total.timed, kCallsMade / 20);
   EXPECT_LE(total.timed, kCallsMade / 12);
   EXPECT_GT(total.variance_ns2, 0);
-  // All but those after the last that was timed.
+  // The total contains all calls except those after the last timed one.
   EXPECT_LE(total.ns, kCallsMade * 200);
   EXPECT_GE(total.ns, (kCallsMade - 32) * 200);
 }

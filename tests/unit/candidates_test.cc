@@ -1,5 +1,5 @@
-// What a persistent collective may choose from: the same on all ranks, the rule's first, nothing
-// twice, and schedules that are right.
+// The algorithms from which a persistent collective chooses: they are the same on all ranks, begin
+// with that of the static rule, differ from each other, and have correct schedules.
 #include "select/candidates.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,8 @@ bool is_irregular(Kind kind) {
   return kind == Kind::allgatherv || kind == Kind::reduce_scatter;
 }
 
-// Doubles; ranks describe what they move by types of their own, but for reductions.
+// Returns the shape of a call with doubles. Except in reductions, each rank describes them by a
+// datatype of its own.
 Shape shape_of(Kind kind, int rank, int size, std::int64_t elements) {
   Shape shape;
   shape.kind = kind;
@@ -73,7 +74,7 @@ struct BuiltCandidate {
   Schedule schedule;
 };
 
-// All that are, built.
+// Builds all candidates and returns them.
 std::vector<BuiltCandidate> all_for(const Shape& shape, const Candidate& first, bool at_once,
                                     std::int32_t iterations) {
   Candidates candidates(shape, first, at_once, iterations);
@@ -92,7 +93,7 @@ std::vector<BuiltCandidate> candidates_of(const Shape& shape, bool at_once = fal
 class CandidatesOf : public testing::TestWithParam<Kind> {};
 
 TEST_P(CandidatesOf, AreTheSameOnAllRanksAndRight) {
-  for (const int size : {2, 3, 5, -5}) {  // negative: in two domains
+  for (const int size : {2, 3, 5, -5}) {  // a negative number of ranks means two NUMA domains
     for (const std::int64_t elements : {2L, 1'000L, 30'000L, 600'000L}) {
       std::vector<std::vector<BuiltCandidate>> all;
       for (int rank = 0; rank < std::abs(size); ++rank) {
@@ -117,7 +118,8 @@ TEST_P(CandidatesOf, AreTheSameOnAllRanksAndRight) {
   }
 }
 
-// A rank alone on its node, ranks in turn, three nodes, and memory nowhere.
+// One rank is alone on its node, ranks are distributed in turn, there are three nodes, or the node
+// memory is unavailable.
 TEST_P(CandidatesOf, AreTheSameOnAllRanksOfSeveralNodesAndRight) {
   const std::vector<int> nodes_of_ranks[] = {{0, 0, 1}, {0, 1, 1, 0}, {0, 0, 1, 1, 2, 2}, {}};
   for (const std::vector<int>& node_of_rank : nodes_of_ranks) {
@@ -206,7 +208,7 @@ TEST(Candidates, OfAShortCallAreTheAlgorithmsOnly) {
   EXPECT_EQ(candidates_of(shape_of(Kind::barrier, 0, 2, 0)).size(), 2u);
 }
 
-// Of a short call; 4 stands for all where there are as few.
+// Of the radices of trees for a short call, 4 stands for all larger ones if there are as few ranks.
 TEST(Candidates, AreTreesOfAllRadicesThatDiffer) {
   using Radices = std::vector<std::pair<int, int>>;
   const auto radices = [](Kind kind, int size, const char* name, bool in_domains) {
@@ -275,7 +277,8 @@ TEST(Candidates, OfManyRanksAreBuiltInBatches) {
   EXPECT_GT(in_batches, 0u);
 }
 
-// Some algorithms cut by what all ranks show together, so that less than a chunk is several.
+// Some algorithms divide what all ranks send together into chunks, so that less than a chunk per
+// rank is several chunks.
 TEST(Candidates, OfMiddleLengthDifferInTheirChunksWhereThatShows) {
   const auto of = [](Kind kind, int size, std::int64_t elements, const char* name) {
     const auto all = candidates_of(shape_of(kind, 0, size, elements));

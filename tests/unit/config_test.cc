@@ -1,4 +1,5 @@
-// The user's words: what is understood, and that every refusal names the choices.
+// The values of environment variables and hints: which are understood, and that every error message
+// lists the valid ones.
 #include "base/config.h"
 
 #include <gtest/gtest.h>
@@ -112,7 +113,7 @@ TEST_F(ConfigEnvironment, DefaultsAreTheRuleBesideTheRank) {
   EXPECT_EQ(config->init_budget_us, 10'000);
 }
 
-// Defaults that the table states in words that no variable takes.
+// Returns whether the table describes the option's default in words that are no valid value.
 bool said_in_words(const Option& option) {
   const std::string_view text = option.default_value;
   return text == "off" || text.find(' ') != text.npos || text.find('~') != text.npos;
@@ -138,7 +139,8 @@ TEST_F(ConfigEnvironment, TakesEveryChoiceOfTheTableOfOptions) {
       const auto comma = std::min(rest.find(", "), rest.size());
       const std::string choice(rest.substr(0, comma));
       rest.remove_prefix(std::min(comma + 2, rest.size()));
-      if (choice.find(':') != choice.npos) continue;  // with a number of the user's
+      // The choice contains a number that the user gives.
+      if (choice.find(':') != choice.npos) continue;
       set(option.variable, choice.c_str());
       EXPECT_TRUE(Config::from_environment()) << option.name << " " << choice;
       unsetenv(option.variable);

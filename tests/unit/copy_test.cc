@@ -1,4 +1,5 @@
-// Copies of every length and alignment against memmove(), with guards around them.
+// Compares Weft's copies with memmove(), for every length and alignment, with guard zones around
+// them.
 #include "shm/copy.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// The agent of a core: programs of several ranks, carried out by one thread, in this process's
-// memory and in another's; what goes back to its rank; what becomes of it when somebody ends.
+// The agent of a core: one thread executes programs of several ranks, in memory of this process and
+// of another. The tests check what it returns to the ranks, and what happens when a process ends.
 #include "engine/core_agent.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ std::shared_ptr<Segment> shared_memory(std::int64_t bytes) {
   return made;
 }
 
-// One call of all ranks, whose buffers and programs lie in this process or in a forked one.
+// A call on all ranks. Its buffers and programs lie in this process or in a forked one.
 class NodeCall {
  public:
   explicit NodeCall(const Call& call) : memory(call), schedules(build_all(call)) {
@@ -118,7 +118,7 @@ void wait_for(const Mailbox& mailbox, int command) {
   while (mailbox.is_under_way(command)) sched_yield();
 }
 
-// From where it stands, by its own rank.
+// Executes the rest of a program on its own rank.
 void finish(const NodeCall& call, int rank, const Mailbox::Rest& rest) {
   const auto i = static_cast<std::size_t>(rank);
   ASSERT_FALSE(rest.over);
@@ -158,7 +158,7 @@ TEST_P(CoreAgentOf, ReachesBuffersOfAnotherProcess) {
   int tell[2], ask[2];
   ASSERT_EQ(pipe(tell), 0);
   ASSERT_EQ(pipe(ask), 0);
-  // It has a copy of all buffers and programs at the same addresses.
+  // The child has copies of all buffers and programs at the same addresses.
   const pid_t child = fork();
   if (child == 0) {
     char word = 0;
@@ -212,14 +212,14 @@ TEST(CoreAgent, ReturnsWhatIsLeftWhenItStops) {
   NodeCall call(call_of(Kind::allgather, 1000));
   auto agent = core.agent();
   Mailbox& mailbox = core.ranks[1];
-  const int command = mailbox.leave(call.work(1));  // alone it cannot end
+  const int command = mailbox.leave(call.work(1));  // it needs the other rank to complete
   agent->stop();
   EXPECT_FALSE(mailbox.is_under_way(command));
   EXPECT_TRUE(mailbox.some_have_returned());
   EXPECT_FALSE(mailbox.take(command)->over);
   EXPECT_FALSE(mailbox.some_have_returned());
   EXPECT_EQ(mailbox.leave(call.work(1)), Mailbox::kNone);
-  EXPECT_FALSE(mailbox.agent_has_ended());  // it has stopped in command
+  EXPECT_FALSE(mailbox.agent_has_ended());  // it has stopped at `command`
 }
 
 TEST(CoreAgent, HasRoomForSoManyCommands) {
@@ -246,8 +246,8 @@ TEST(CoreAgent, ReturnsAnOrderInASegmentThatItDoesNotMap) {
   EXPECT_FALSE(rest->begun);
 }
 
-// In another process, whose page it is: there nobody may write it for now, and the operand that
-// the sum has its place in must be as it was.
+// The buffer lies in another process, in which nobody may write to its page at first. The operand
+// that the sum would replace must stay unchanged.
 TEST(CoreAgent, ReturnsASumThatCannotBeWrittenWithItsOperandsUntouched) {
   constexpr std::int64_t kPages = 4, kPage = 4096, kCount = kPages * kPage / 8;
   auto* const private_pages = static_cast<double*>(
@@ -275,7 +275,7 @@ TEST(CoreAgent, ReturnsASumThatCannotBeWrittenWithItsOperandsUntouched) {
   int tell[2];
   ASSERT_EQ(pipe(tell), 0);
   const pid_t child = fork();
-  if (child == 0) {  // the last page cannot be written, those before it can
+  if (child == 0) {  // the last page is read-only, the earlier ones are writable
     mprotect(private_pages + kCount - kPage / 8, kPage, PROT_READ);
     if (write(tell[1], "b", 1) != 1) _exit(1);
     for (;;) pause();
@@ -301,7 +301,8 @@ TEST(CoreAgent, ReturnsASumThatCannotBeWrittenWithItsOperandsUntouched) {
   munmap(private_pages, kPages * kPage);
 }
 
-// Its thread has the mutex that the kernel lets go with a word when it ends.
+// The agent's thread holds a robust mutex, which the kernel releases with a mark when the thread
+// ends.
 TEST(CoreAgent, ARankFindsThatTheAgentHasEndedWithItsOrder) {
   Core core;
   NodeCall call(call_of(Kind::allgather, 1000));

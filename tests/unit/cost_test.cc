@@ -1,4 +1,4 @@
-// Messages, bytes and rounds of each algorithm equal what its paper says.
+// The numbers of messages, bytes and rounds of each algorithm are those of its paper.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,10 +18,11 @@ namespace {
 struct Cost {
   std::int64_t sent_bytes = 0;  // by one rank
   int messages = 0;             // by one rank
-  int rounds = 0;               // that send or receive
+  int rounds = 0;               // rounds that send or receive
   int copies = 0;
-  std::int64_t copied_bytes = 0;   // but for what goes to a second place while it is reduced
-  std::int64_t reduced_bytes = 0;  // of each operand
+  // Bytes copied, without those that a reduction writes to a second place.
+  std::int64_t copied_bytes = 0;
+  std::int64_t reduced_bytes = 0;  // bytes of each operand
 };
 
 Cost cost(const Schedule& schedule) {
@@ -46,7 +47,7 @@ Cost cost(const Schedule& schedule) {
   return cost;
 }
 
-// All ranks' schedules for `count` ints.
+// Returns all ranks' schedules for `count` ints.
 std::vector<Schedule> schedules(Kind kind, const char* name, int size, std::int64_t count,
                                 bool in_place = false) {
   Call call{.size = size, .count = count, .in_place = in_place, .type = &test_types()[0]};
@@ -56,7 +57,7 @@ std::vector<Schedule> schedules(Kind kind, const char* name, int size, std::int6
 
 TEST(Cost, RingAllreduceSendsTheLeast) {
   for (int p : {2, 3, 5, 8}) {
-    const std::int64_t count = 840;  // divisible by all p
+    const std::int64_t count = 840;  // divisible by all numbers of ranks in the test
     for (const Schedule& s : schedules(Kind::allreduce, "ring", p, count)) {
       EXPECT_EQ(cost(s).sent_bytes, 2 * (p - 1) * count * 4 / p);
       EXPECT_EQ(cost(s).rounds, 2 * (p - 1));
@@ -88,11 +89,11 @@ TEST(Cost, RecursiveDoublingTakesLogarithmicRounds) {
 
 TEST(Cost, RecursiveDoublingOnTwoRanksIsOneExchange) {
   for (const Schedule& s : schedules(Kind::allreduce, "recursive-doubling", 2, 10)) {
-    EXPECT_EQ(s.rounds(), 2u);  // the exchange, the reduction
+    EXPECT_EQ(s.rounds(), 2u);  // the exchange and the reduction
     EXPECT_EQ(cost(s).rounds, 1);
     EXPECT_EQ(s.most_posted, 2u);
     EXPECT_FALSE(s.sends_after_first_round);
-    EXPECT_EQ(cost(s).copies, s.shape.rank);  // rank 1 keeps its operand, while the data travels
+    EXPECT_EQ(cost(s).copies, s.shape.rank);  // rank 1 must keep its operand while the data travel
   }
 }
 
@@ -165,7 +166,7 @@ TEST(Cost, BarrierReduceAndScan) {
   }
 }
 
-// Messages and bytes of all ranks together.
+// Returns messages and bytes of all ranks together.
 Cost sum_of_costs(const std::vector<Schedule>& all) {
   Cost sum;
   for (const Schedule& s : all) {
@@ -185,9 +186,11 @@ TEST(Cost, GatherAndScatter) {
     EXPECT_EQ(linear.rounds, 1);
     const Cost binomial = sum_of_costs(schedules(kind, "binomial", 8, 10));
     EXPECT_EQ(binomial.messages, 7);
-    EXPECT_EQ(binomial.sent_bytes, (4 + 2 * 2 + 4) * 40);  // leaves, pairs, one half
+    // Leaves, pairs, and one half of the tree.
+    EXPECT_EQ(binomial.sent_bytes, (4 + 2 * 2 + 4) * 40);
     const auto all = schedules(kind, "binomial", 8, 10);
-    EXPECT_EQ(cost(all[0]).copies, 1);  // the own block only: subtrees lie one after the other
+    // Only its own block, since the blocks of a subtree follow each other.
+    EXPECT_EQ(cost(all[0]).copies, 1);
   }
 }
 
@@ -207,7 +210,8 @@ TEST(Cost, ReduceOfLongVectors) {
   for (const Schedule& s : schedules(Kind::reduce, "rabenseifner", 8, count)) {
     EXPECT_LE(cost(s).rounds, 6);
     EXPECT_LE(cost(s).sent_bytes, 2 * 7 * count * 4 / 8);
-    EXPECT_LE(s.temp_bytes, s.shape.rank == 0 ? count : 3 * count);  // a quarter, a half with it
+    // A quarter of the blocks, and a half together with it.
+    EXPECT_LE(s.temp_bytes, s.shape.rank == 0 ? count : 3 * count);
   }
   const auto chain = schedules(Kind::reduce, "chain", 5, count);
   EXPECT_EQ(sum_of_costs(chain).sent_bytes, 4 * count * 4);
@@ -235,7 +239,7 @@ TEST(Cost, KnomialBcastHasFewerLevels) {
 
 TEST(Cost, NeighborsWaitForNobodyAndCombinedSendOneMessageEach) {
   Call call{.size = 2, .count = 10, .type = &test_types()[0]};
-  call.graph = Graph::ring;  // of two: both neighbours are the other rank
+  call.graph = Graph::ring;  // with two ranks both neighbours are the other rank
   for (const char* name : {"linear", "combined"}) {
     call.algorithm = find_algorithm(Kind::neighbor_alltoall, name);
     for (const Schedule& s : build_all(call)) {
@@ -257,10 +261,12 @@ TEST(Cost, BySizeSendsTheLargestFirst) {
   const Schedule s = build(*find_algorithm(Kind::neighbor_alltoallv, "by-size"), shape);
   std::vector<std::int64_t> sent;
   for (const Step& step : s.steps) sent.push_back(step.first.count);
-  EXPECT_EQ(sent, (std::vector<std::int64_t>{10, 40, 30, 20}));  // those to rank 1 stay in order
+  // Messages to rank 1 keep their order.
+  EXPECT_EQ(sent, (std::vector<std::int64_t>{10, 40, 30, 20}));
 }
 
-// What one rank moves in the node's memory, in bytes: n of the vector or the block.
+// What one rank copies, reads and reduces in the node memory, in bytes; n is the length of the
+// vector or block.
 struct NodeCost {
   Kind kind;
   const char* name;
@@ -275,7 +281,7 @@ int children(const Shape& s, int radix) {
   return static_cast<int>(knomial_children(s.rank, s.size, radix).size());
 }
 
-// Of a pair that one acts for, the other one copies its vector in and the result out.
+// Of two ranks, one acts for both. The other one only copies its vector in and the result out.
 struct Doubled {
   int copied, reduced;
 };
@@ -301,7 +307,7 @@ std::int64_t of_all_others(std::int64_t n, const Shape& s) {
 std::int64_t all_but_a_share(std::int64_t n, const Shape& s) {
   return n - n / s.size;
 }
-// Chunks of 64 KiB, shared out in whole elements of 4 bytes.
+// Chunks of 64 KiB are divided among the ranks in whole elements of 4 bytes.
 std::int64_t a_share_of_each_part_from_others(std::int64_t n, const Shape& s) {
   constexpr std::int64_t kPart_bytes = 64 * 1024;
   std::int64_t bytes = 0;
@@ -356,7 +362,8 @@ const NodeCost kNodeCosts[] = {
 TEST(Cost, BytesMovedInTheNodesMemory) {
   for (const NodeCost& expected : kNodeCosts)
     for (int p : {2, 3, 5, 8})
-      for (const std::int64_t count : {840, 84'000}) {  // divisible by all p; in one chunk, in many
+      // Divisible by all numbers of ranks in the test; one chunk, and many.
+      for (const std::int64_t count : {840, 84'000}) {
         for (const Schedule& s : schedules(expected.kind, expected.name, p, count)) {
           const std::string call = std::string(kind_name(expected.kind)) + " " + expected.name;
           EXPECT_EQ(cost(s).copied_bytes, expected.copied(4 * count, s.shape)) << call << " " << p;
@@ -367,8 +374,8 @@ TEST(Cost, BytesMovedInTheNodesMemory) {
       }
 }
 
-// Each byte is copied by both ranks of its pair, those for the rank itself once. The blocks of an
-// alltoallw may be packed before.
+// Both ranks of a pair copy each byte of their blocks; a rank's block for itself is copied once.
+// The blocks of an alltoallw may be packed before.
 TEST(Cost, BytesMovedWhereOnlyTwoRanksKnowABlock) {
   for (const Kind kind : {Kind::gatherv, Kind::scatterv, Kind::alltoallv})
     for (const int p : {2, 3, 5, 13})
@@ -391,8 +398,8 @@ TEST(Cost, BytesMovedWhereOnlyTwoRanksKnowABlock) {
       }
 }
 
-// Collectives whose blocks differ are built by the same functions as their regular form, or are in
-// the test above.
+// Collectives with irregular blocks are built by the functions of the regular form, or are in the
+// previous test.
 TEST(Cost, IsKnownOfEachAlgorithmInTheNodesMemory) {
   for (const Algorithm& algorithm : algorithms()) {
     const bool in_one_level = needs_node(algorithm.needs) && !needs_domains(algorithm.needs);
@@ -406,14 +413,15 @@ TEST(Cost, IsKnownOfEachAlgorithmInTheNodesMemory) {
   }
 }
 
-// A long call: each rank's share of the node's memory has pages of its own behind the slots.
+// Returns a long call: each rank's share of the node memory has its own pages behind the slots.
 Call domain_call(Kind kind, const char* name, int size, Placing placing, std::int64_t count) {
   Call call{.size = size, .count = count, .type = &test_types()[0], .placing = placing};
   call.algorithm = find_algorithm(kind, name);
   return call;
 }
 
-// Of a schedule by domains: nobody writes to memory of another domain's ranks; how much is read.
+// Checks that no rank writes to memory of another domain's ranks. Returns how many bytes are read
+// across domains.
 std::int64_t read_across(const Schedule& schedule, const std::string& text) {
   const Domains& domains = *schedule.shape.domains;
   const std::int64_t lines =
@@ -435,7 +443,8 @@ std::int64_t read_across(const Schedule& schedule, const std::string& text) {
   return bytes;
 }
 
-// Where d domains have vectors of n bytes, or p blocks, to be reduced or to be known everywhere.
+// The cost with d domains if vectors of n bytes, or p blocks, are reduced or distributed to all
+// ranks.
 struct DomainCost {
   Kind kind;
   const char* name;
@@ -477,8 +486,8 @@ TEST(Cost, IsKnownOfEachAlgorithmByDomains) {
   }
 }
 
-// From counter to counter, beyond the borders: one wait up and one down for each domain but rank
-// 0's; all at once, each rank waits for all of the other domains.
+// A barrier by domains has one wait up and one down across the borders for each domain except that
+// of rank 0. A flat barrier has a wait of each rank for all other domains.
 TEST(Cost, ABarrierByDomainsCrossesTheirBordersTwice) {
   for (const Placing placing : {Placing::fours, Placing::cyclic_3, Placing::growing}) {
     int waits = 0;
@@ -492,14 +501,14 @@ TEST(Cost, ABarrierByDomainsCrossesTheirBordersTwice) {
   }
 }
 
-// 8 bytes and log p steps fit into one slot, whatever the number of ranks up to 128.
+// 8 bytes and log p steps fit into one slot for up to 128 ranks.
 TEST(Cost, DoublingOfAnElementStaysInTheSlots) {
   for (const int p : {2, 3, 16, 100, 128})
     for (const Schedule& s : schedules(Kind::allreduce, "node-doubling", p, 1))
       EXPECT_EQ(s.node_bytes, p * kSlotBytes) << p;
 }
 
-// Radix r: a rank waits for r - 1 ranks at each level, and there are fewer levels.
+// With radix r, a rank waits for r - 1 ranks at each level; a greater radix means fewer levels.
 TEST(Cost, TreesHaveTheRadixThatIsAskedFor) {
   const auto waits_of_rank_0 = [](Kind kind, int radix) {
     Call call{.size = 16, .type = &test_types()[0], .tuning = {.radix = radix}};
@@ -517,7 +526,7 @@ TEST(Cost, TreesHaveTheRadixThatIsAskedFor) {
   }
 }
 
-// But that there is nothing must be told where only two ranks know.
+// If only two ranks know a block's length, they must still tell each other that it is 0.
 TEST(Cost, NothingIsSentForNoElements) {
   for (const Algorithm& algorithm : algorithms()) {
     if (algorithm.kind == Kind::barrier) continue;

@@ -1,4 +1,4 @@
-// Up to which ratio overlap pays, of made-up figures.
+// Up to which ratio of computation to communication overlap pays, with invented times.
 #include "../../kernels/crossing.h"
 
 #include <gtest/gtest.h>

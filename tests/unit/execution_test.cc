@@ -1,4 +1,4 @@
-// Execution over a transport that the test controls: order of steps, waiting, errors.
+// Execution of schedules on a transport that the test controls: order of steps, waiting, errors.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -31,7 +31,7 @@ class ScriptedTransport : public Transport {
   int fail_start_at = -1;
 };
 
-// Round 1: recv, send; round 2: reduce; round 3: send.
+// Returns a schedule of three rounds. Round 1: recv, send; round 2: reduce; round 3: send.
 Schedule three_rounds() {
   Shape shape;
   shape.kind = Kind::allreduce;
@@ -42,7 +42,7 @@ Schedule three_rounds() {
   b.recv(1, temp, 1);
   b.send(1, {Buffer::send, 0}, 1);
   b.end_round();
-  b.end_round();  // empty: dropped
+  b.end_round();  // an empty round, which is dropped
   b.reduce(temp, {Buffer::recv, 0}, 1);
   b.end_round();
   b.send(1, {Buffer::recv, 0}, 1);
@@ -86,7 +86,7 @@ TEST(Execution, StartsNoStepTwiceWhileARoundWaits) {
   EXPECT_EQ(transport.log, "rs???l?s?");
 }
 
-// A reduction of the node's memory with the input, then a copy of the result.
+// Returns a schedule that reduces node memory with the input and then copies the result.
 Schedule reduce_and_copy(Location input, Location copied, Location to) {
   Shape shape;
   shape.kind = Kind::allreduce;
@@ -103,10 +103,11 @@ TEST(Execution, CopiesAResultWhileItIsReduced) {
   const auto fused = [](const Schedule& schedule) { return schedule.steps[0].fused; };
   EXPECT_EQ(fused(reduce_and_copy(input, sum, result)), Fused::with_next);
   EXPECT_EQ(fused(reduce_and_copy(result, sum, result)), Fused::with_next);
-  EXPECT_EQ(fused(reduce_and_copy(result, sum, result + 1)), Fused::no);  // over what is to be read
+  // The copy overwrites an operand that is still to be read.
+  EXPECT_EQ(fused(reduce_and_copy(result, sum, result + 1)), Fused::no);
   EXPECT_EQ(fused(reduce_and_copy(input, sum + 1, result)), Fused::no);
   EXPECT_EQ(fused(reduce_and_copy(input, sum, sum + 4)), Fused::no);
-  // To another rank, whose input may lie in its result.
+  // The copy goes to another rank, whose input may lie in its result.
   const Location others{Buffer::send, 0, 1}, to_other{Buffer::recv, 0, 1};
   EXPECT_EQ(fused(reduce_and_copy(others, sum, to_other)), Fused::with_next);
   EXPECT_EQ(fused(reduce_and_copy(others, sum, to_other + 1)), Fused::no);
@@ -122,7 +123,8 @@ TEST(Execution, CopiesAResultWhileItIsReduced) {
     EXPECT_TRUE(operands.carry_out(schedule.steps[1]));
     const std::byte wanted =
         kernel ? std::byte{3}
-               : std::byte{2};  // without a kernel, the transport has not reduced here
+               // Without a kernel, the transport reduces, which it has not done yet.
+               : std::byte{2};
     for (std::int64_t i = 0; i < 8; ++i)
       EXPECT_EQ(recv[static_cast<std::size_t>(i)], i >= 1 && i <= bytes ? wanted : std::byte{0})
           << i;
@@ -200,7 +202,7 @@ TEST(Builder, KnowsWhetherOthersWaitForProgress) {
   EXPECT_EQ(three_rounds().most_posted, 2u);
 }
 
-// By recursive doubling the last of three ranks only receives, twice.
+// With recursive doubling, the last of three ranks only receives, twice.
 TEST(Builder, KnowsWhetherSendersWaitForALaterReceive) {
   Shape shape;
   shape.kind = Kind::exscan;

@@ -1,4 +1,4 @@
-// What ranks compare before they start, and the words for what differs.
+// The facts that ranks compare before they start, and the messages about differences.
 #include "base/facts.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ Facts one(const std::string& value) {
 TEST(Facts, SurviveTheWay) {
   const Facts facts = {{"--engine", "thread", "rounds"}, {"the version of Weft", "1.2", "1.2"}};
   EXPECT_EQ(facts_of(text_of(facts)), facts);
-  EXPECT_EQ(facts_of(text_of(facts) + "\n\n\n"), facts);  // as it travels, padded
+  EXPECT_EQ(facts_of(text_of(facts) + "\n\n\n"), facts);  // padded as in transit
   EXPECT_TRUE(facts_of("").empty());
 }
 

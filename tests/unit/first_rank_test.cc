@@ -1,4 +1,4 @@
-// Which rank a process is, from what launchers leave in the environment.
+// Which rank a process has, according to the environment variables of launchers.
 #include "base/first_rank.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-// Node buffers, and the halves of node memory that swap: two ranks write where they have read
-// last.
+// Node buffers, and halves of node memory that swap: two ranks write where they have read last.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +14,7 @@ namespace {
 
 constexpr int kRanks = 2;
 
-// Where a rank writes what it shows, and reads what the other shows, chunk after chunk.
+// Where a rank writes what it shows, and where it reads what the other rank shows, chunk by chunk.
 struct Shown {
   std::vector<const std::byte*> written, read;
 };
@@ -32,7 +31,7 @@ class TwoRanks {
       node_buffers_.push_back(std::make_unique<NodeBuffers>(memory_.data(), rank, kRanks, bytes));
   }
 
-  // In the next turn.
+  // Returns the places for the rank's next use of the memory.
   Shown shown(int rank) {
     const auto i = static_cast<std::size_t>(rank);
     Operands operands;

@@ -1,5 +1,6 @@
-// The transforms of kernels/atmosphere, by the vectors of each instruction set that this processor
-// has, against sums of functions from their own recurrence, and against Fourier sums.
+// The transforms of kernels/atmosphere with each of this processor's vector instruction sets. They
+// are compared with sums of functions that are computed by their own recurrence, and with Fourier
+// sums.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -26,7 +27,7 @@ class Transforms : public testing::TestWithParam<int> {
   std::uniform_real_distribution<double> even_{-1, 1};
 };
 
-// P(n, m) for n = m ... most, in a format that holds the least of them.
+// Returns P(n, m) for n = m … most, in a format that can represent the smallest values.
 std::vector<long double> functions(int most, int m, long double x) {
   const auto epsilon = [m](long double n) { return std::sqrt((n * n - m * m) / (4 * n * n - 1)); };
   std::vector<long double> made(1, std::sqrt(0.5L));
@@ -77,7 +78,7 @@ TEST_P(Transforms, OfWavesAreTheirSums) {
   }
 }
 
-// Also of the derivative's wave number, which is one more than the truncation.
+// Also tests the wave number of the derivative, which is one more than the truncation.
 TEST_P(Transforms, OfLatitudesGiveTheWavesBack) {
   for (const auto [truncation, latitudes] : sizes) {
     Harmonics harmonics(truncation, latitudes);
@@ -124,12 +125,12 @@ TEST_P(Transforms, OfFourierAreItsSums) {
     for (Eight& one : line) {
       for (double& value : one.of) value = random().real();
     }
-    for (double& value : line[1].of) value = 0;  // of m = 0, which is real
+    for (double& value : line[1].of) value = 0;  // the wave m = 0 is real
     std::vector<Field> rows(8, Field(at(length)));
     std::array<double*, 8> wanted;
     std::array<const double*, 8> given;
     for (std::size_t k = 0; k < 8; ++k) wanted[k] = rows[k].data(), given[k] = rows[k].data();
-    wanted[3] = nullptr;  // and is left as it is
+    wanted[3] = nullptr;  // no result is wanted, so the buffer stays unchanged
     fourier.to_rows(line.data(), most, wanted);
     for (std::size_t k = 0; k < 8; ++k) {
       for (int i = 0; i < length; ++i) {

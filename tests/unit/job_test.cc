@@ -1,4 +1,4 @@
-// Whether a job runs on one node, from what launchers leave in the environment.
+// Whether a job runs on one node, according to the environment variables of launchers.
 #include "topo/job.h"
 
 #include <gtest/gtest.h>

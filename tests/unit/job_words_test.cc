@@ -1,4 +1,4 @@
-// By which words a job is known again.
+// The text by which a job is recognised in later runs.
 #include "select/job_words.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Collectives between leaders with many operations in flight: each rank brings them forward in an
-// order of its own, and all call in the order of the operations' turns.
+// Collectives between leaders with many operations in flight. Each rank advances them in a random
+// order, but calls MPI in the order in which the operations were started.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -22,7 +22,7 @@ using algorithm_names::kHierarchicalLibrary;
 
 constexpr int kRanks = 6;
 
-// One operation on one rank.
+// An operation on one rank.
 class InTurn final : public SimTransport {
  public:
   InTurn(Turns& turns, int* refusals, SimNetwork& network, SimLeaders& leaders,
@@ -70,8 +70,8 @@ class Memories {
   }
 
  private:
-  std::map<int, std::vector<std::byte>> memories_;  // by node
-  std::deque<NodeBuffers> node_buffers_;            // by rank
+  std::map<int, std::vector<std::byte>> memories_;  // indexed by node
+  std::deque<NodeBuffers> node_buffers_;            // indexed by rank
 };
 
 struct Running {
@@ -87,7 +87,7 @@ struct Running {
   Execution execution;
 };
 
-// Short and long, with several leaders on a node and one.
+// Returns short and long calls, with several leaders on a node and with one.
 std::vector<Call> calls_in_flight() {
   std::vector<Call> calls;
   for (const std::int64_t count : {100'000, 1, 60'000, 5'000, 40'000, 1})
@@ -111,7 +111,7 @@ class Flight {
     }
   }
 
-  // All ranks start the operations in one order and bring them forward in any.
+  // All ranks start the operations in the same order and advance them in random orders.
   void run() {
     for (std::size_t call = 0; call < calls_.size(); ++call)
       for (int rank = 0; rank < kRanks; ++rank) start(call, rank);
@@ -144,7 +144,7 @@ class Flight {
 
   std::mt19937 random_;
   const std::vector<Call> calls_ = calls_in_flight();
-  std::deque<std::vector<Schedule>> schedules_;  // by call
+  std::deque<std::vector<Schedule>> schedules_;  // indexed by call
   std::deque<CallMemory> memory_;
   std::deque<std::vector<SimRank>> buffers_;
   Memories memories_{*shape_of(calls_[0], 0).nodes};

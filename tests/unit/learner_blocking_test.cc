@@ -1,4 +1,4 @@
-// The learner's measurements of blocking calls, with programs of two ranks in virtual time.
+// The learner's measurements of blocking calls, tested with programs of two ranks in virtual time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// What lies between its calls takes longer the faster the call's variant is.
+// The faster the call's variant is, the longer is the computation between calls.
 TEST(Learner, ABlockingCallIsMeasuredByItsOwnTime) {
   for (const int fastest : {0, 1, 2}) {
     Program program;
@@ -32,7 +32,7 @@ TEST(Learner, ABlockingCallIsMeasuredByItsOwnTime) {
   }
 }
 
-// Far more than the call takes.
+// The ranks come later than a call takes.
 TEST(Learner, RanksThatComeLateToABlockingCallAreNoVariantsFault) {
   for (const int other_ms : {8, 13}) {
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
@@ -57,7 +57,8 @@ TEST(Learner, RanksThatComeLateToABlockingCallAreNoVariantsFault) {
   }
 }
 
-// A reduction to a root that then broadcasts the result is such a variant: the root returns early.
+// In such a variant, for instance, a reduction to a root is followed by the root's broadcast, from
+// which the root returns early.
 TEST(Learner, AVariantThatReleasesARankLateIsMeasuredOnThatRank) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     Program program;
@@ -65,7 +66,7 @@ TEST(Learner, AVariantThatReleasesARankLateIsMeasuredOnThatRank) {
     settings.seed = seed;
     settings.by_own_time = settings.by_least_time = true;
     const int call_class = program.add_call_class(4, variants_of({10, 10, 10, 10}), settings);
-    std::int64_t late_ns = 0;  // rank 1 to the next call
+    std::int64_t late_ns = 0;  // delay of rank 1 at the next call
     int variant = 0, tried = 0;
     for (int call = 0; call < 100; ++call) {
       variant = program.blocking_call(call_class, 1'000'000, {0, late_ns},
@@ -80,7 +81,7 @@ TEST(Learner, AVariantThatReleasesARankLateIsMeasuredOnThatRank) {
   }
 }
 
-// The machine did something else in the first counted call of the best variant.
+// In the first counted call of the best variant the machine was disturbed.
 TEST(Learner, OneLongCallDoesNotDropTheBestVariantOfBlockingCalls) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     Program program;
@@ -102,7 +103,7 @@ TEST(Learner, OneLongCallDoesNotDropTheBestVariantOfBlockingCalls) {
   }
 }
 
-// Without free slots, what a second call of the slow ones costs is beyond the budget.
+// Without free slots, a second call of slow variants costs more than the budget.
 TEST(Learner, TheBudgetDecidesWhetherSlowBlockingCallsAreMadeTwice) {
   for (const bool has_free_slots : {true, false}) {
     Program program;
@@ -123,7 +124,7 @@ TEST(Learner, TheBudgetDecidesWhetherSlowBlockingCallsAreMadeTwice) {
   }
 }
 
-// Such as one in which a rank came late.
+// For instance a call in which a rank came late.
 TEST(Learner, OneLongBlockingCallDoesNotTakeItFromTheLibrary) {
   Program program(1);
   Learner::Settings settings;

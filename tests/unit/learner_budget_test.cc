@@ -1,4 +1,4 @@
-// The learner: what its trials cost, what it may spend, and what it puts off or breaks off.
+// The learner's trials: what they cost, what they may cost, and which it puts off or breaks off.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,8 +25,8 @@ TEST(Learner, ASlowVariantCostsLessThanOnePerCentOfARun) {
   EXPECT_LT(program.now_ns() - least, 150'000'000);
 }
 
-// What trials cost against the variant in use, in a program of two phases in turns, which is learnt
-// about again and again: all of it, and that of the first calls on trial.
+// The cost of trials compared with the variant in use, in a program that alternates between two
+// phases and is learnt repeatedly: of all trials, and of the first calls on trial.
 struct Cost {
   std::int64_t all_ns = 0, first_ns = 0, elapsed_ns = 0;
 };
@@ -67,12 +67,13 @@ TEST(Learner, TrialsCostNoMoreThanTheBudgetOnceTheFirstCallsAreTried) {
 
 TEST(Learner, WhatTheBudgetPutsOffIsTriedLater) {
   Program program;
-  // All are close enough to be tried to the end, and far enough for that to cost something.
+  // The variants are so similar that all are tried to the end, and so different that this has a
+  // cost.
   const int call_class = program.add_call_class(6, variants_of({100, 130, 120, 120, 110, 110}));
   for (int call = 0; call < 60; ++call) program.call(call_class);
   const auto early = program.learner(call_class).found();
   EXPECT_TRUE(early.settled);
-  EXPECT_EQ(early.calls_on_trial, 18u);  // one round and two, of all variants
+  EXPECT_EQ(early.calls_on_trial, 18u);  // one round and two more, with all variants
   for (int call = 0; call < 5000; ++call) program.call(call_class);
   const auto late = program.learner(call_class).found();
   EXPECT_GT(late.calls_on_trial, early.calls_on_trial);
@@ -80,7 +81,7 @@ TEST(Learner, WhatTheBudgetPutsOffIsTriedLater) {
   EXPECT_LE(late.trials_cost_ns, program.now_ns() / 100);
 }
 
-// It keeps the rule's variant, which nobody has learnt.
+// The class keeps the static rule's variant, which is not the result of trials.
 TEST(Learner, WhatIsPutOffBeforeAnythingWasTriedIsNotSettled) {
   Program program(2, 1e-9);
   Learner::Settings settings;
@@ -104,7 +105,7 @@ TEST(Learner, WhatIsTriedAfterItWasPutOffIsSettled) {
   EXPECT_EQ(program.call(call_class), 2);
 }
 
-// Whatever one rank has spent on other communicators counts on all.
+// What one rank has spent on other communicators counts for all ranks.
 TEST(Learner, TheBudgetIsThatOfTheProcessThatHasSpentMost) {
   for (const bool spent : {false, true}) {
     Program program;
@@ -117,7 +118,8 @@ TEST(Learner, TheBudgetIsThatOfTheProcessThatHasSpentMost) {
   }
 }
 
-// A call class keeps the rule's variant, and what is known is taken, whatever else would be faster.
+// Checks that a call class keeps the static rule's variant, or a variant known from an earlier run,
+// even if others are faster.
 void expect_nothing_tried(Program& program, Learner::Settings settings) {
   const int rules = program.add_call_class(3, variants_of({10, 5, 5}), settings);
   settings.known = {{2, 8'000'000}};
@@ -128,7 +130,7 @@ void expect_nothing_tried(Program& program, Learner::Settings settings) {
   }
 }
 
-// Each of which has free slots of its own.
+// Each of the communicators has free slots of its own.
 TEST(Learner, AProgramThatMakesCommunicatorsAgainAndAgainTriesSeldom) {
   Program program;
   for (int communicator = 0; communicator < 200; ++communicator) {
@@ -156,19 +158,19 @@ TEST(Learner, TriesNothingWhereItMayNot) {
   expect_nothing_tried(program, settings);
 }
 
-// What was broken off may be tried again, without a budget.
+// What was broken off may be tried again without using the budget.
 TEST(Learner, WhatWasBrokenOffIsNotCounted) {
   Program program(2, 0.0001);
   const int one = program.add_call_class(8, variants_of({10, 6, 12, 12, 12, 12, 12, 12}));
   const int other = program.add_call_class(3, variants_of({10, 12, 6}));
-  for (int call = 0; call < 20; ++call) program.call(one);  // in the midst of its trials
+  for (int call = 0; call < 20; ++call) program.call(one);  // during its trials
   EXPECT_FALSE(program.learner(one).found().settled);
   for (int call = 0; call < 150; ++call) program.call(other);
   for (int call = 0; call < 60; ++call) program.call(one);
   EXPECT_EQ(program.call(one), 1);
 }
 
-// Else a call class that was never tried to the end would use up what all may cost.
+// Otherwise a call class whose trials never end would use up the budget of all.
 TEST(Learner, WhatWasBrokenOffCostsNoMoreThanWasTried) {
   for (const int before : {1, 8}) {
     Program program(2, 100);
@@ -181,13 +183,13 @@ TEST(Learner, WhatWasBrokenOffCostsNoMoreThanWasTried) {
     const auto learner = [&] { return program.learner(one).found(); };
     const auto on_trial = learner().calls_on_trial;
     const auto spent_ns = program.budget(0).spent_ns(), cost_ns = learner().trials_cost_ns;
-    factor = 3;  // it is tried again
+    factor = 3;  // so that it is tried again
     while (learner().calls_on_trial < on_trial + static_cast<std::uint64_t>(before))
       program.call(one);
     const auto in_full_ns = program.budget(0).spent_ns() - spent_ns;
     EXPECT_GT(in_full_ns, 0);
     for (int call = 0; call < 100; ++call) program.call(other);
-    program.call(one);  // and tries again from the beginning
+    program.call(one);  // its trials begin anew
     const auto broken_off_ns = learner().trials_cost_ns - cost_ns;
     EXPECT_GT(broken_off_ns, 0);
     EXPECT_LE(broken_off_ns, in_full_ns * before / 12);
@@ -196,7 +198,7 @@ TEST(Learner, WhatWasBrokenOffCostsNoMoreThanWasTried) {
   }
 }
 
-// A change long after it has settled is one of the program, and nothing is free any more.
+// A change long after the class has settled is a change of the program. Then no slots are free.
 TEST(Learner, WhatIsPutOffIsNotTakenForMisledWhenItChangesLater) {
   Program program(2, 0.001);
   std::int64_t factor = 1;
