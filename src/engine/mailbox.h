@@ -47,8 +47,8 @@ struct Work {
   int node_rank = 0, ranks = 0;
   std::int64_t buffer_bytes = 0;
   NodeBufferUse turn;
-  // Where each buffer is, indexed by Buffer: an address in the rank's process or, for shared memory
-  // of the node, the offset in a node buffer.
+  // Addresses of the buffers, indexed by Buffer: an address in the rank's process or, for shared
+  // memory of the node, the offset in a node buffer.
   std::array<std::uintptr_t, kBuffers> base{};
 };
 

@@ -145,8 +145,8 @@ class Operation {
   FloatingPoint computes_as_;
   bool by_callers_ = false;
   bool in_memory_ = false;
-  // Where the operation is: in the first batch of its schedule, in a later one, or behind all steps
-  // (which also holds after a failure).
+  // The part of the schedule that the operation executes: the first batch, a later one, or none,
+  // since all steps are done (also after a failure).
   enum class Stage : std::uint8_t { first_batch, later_batch, over } stage_ = Stage::first_batch;
   std::optional<Error> error_;  // why a step has failed; nullopt if none has
   std::atomic<bool> wanted_{false};

@@ -249,7 +249,7 @@ class Learner {
   bool looks_for_cycle_ = false;
   bool is_very_short_ = false;  // whether the measured mean period is below kLeastPeriod_ns
   bool is_put_off_ = false;     // whether the class has settled before its last stage of trials
-  // What the last first stage of trials has cost, in ns per counted call of a slot: time beyond
+  // Cost of the first stage of the latest trials, in ns per counted call of a slot: time beyond
   // that of the variant in use.
   std::int64_t cost_of_first_stage_ns_ = 0;
   std::int64_t cost_expected_ns_ = 0;  // expected cost of the current trials in ns

@@ -43,7 +43,7 @@ int Learner::rounds_of_next(const Position& position) const {
                ? 1
                : kRoundsWithChallenger - 1;
   if (switches_) return 2;
-  // One round suffices if a slot has several calls, since their time is no accident.
+  // If a slot has several calls, one round suffices, since their time is no accident.
   if (by_least_time_ && position.stages == 0 && position.slot_calls > 1) return 1;
   return kRounds[position.stages];
 }

@@ -25,8 +25,7 @@ namespace {
 constexpr double kMostSteps = 4e6;
 constexpr std::int32_t kIterationsAtATime = 16;
 
-// What callers do while they wait: they poll and yield the core, as in MPICH's blocking
-// collectives.
+// While callers wait they poll and yield the core, as in MPICH's blocking collectives.
 constexpr Rest kPoll{.kind = Rest::Kind::yield};
 
 enum class Phase : std::uint8_t { call, start, submit, compute, wait, over };

@@ -27,8 +27,8 @@ class Messages {
   using Id = std::uint32_t;
   enum class Side : std::uint8_t { send, recv };
 
-  // What the sender or the receiver of a message needs before it can continue: nothing, a certain
-  // time, or a copy by its thread.
+  // A side's need: what the sender or the receiver of a message must wait for before it can
+  // continue: nothing, a certain time, or a copy by its thread.
   struct Need {
     enum class Kind : std::uint8_t { nothing, time, copy } kind = Kind::nothing;
     // If kind is `time`: the side cannot continue before this time, as far as is known.

@@ -13,7 +13,7 @@ namespace weft::sim {
 struct Places {
   // Each rank's node, its core and the core of its thread. Cores are numbered over all nodes.
   std::vector<int> node_of_rank, core_of_rank, thread_core_of_rank;
-  // What the placement has to say about the first node where it says anything; otherwise "".
+  // A remark of the placement about the first node; "" if it has none.
   std::string note;
 };
 

@@ -33,7 +33,7 @@ struct Demand {
   double not_before_us = 0;
 };
 
-// What a thread is doing, as a trace shows it.
+// A thread's activity, as a trace shows it.
 enum class Doing : std::uint8_t { working, polling, asleep, ready };
 
 class Threads {

@@ -28,7 +28,7 @@ class PeerBuffers {
               ProcessMemory* processes = nullptr, OneCopy* copies = nullptr)
       : ranges_(&ranges), all_ranks_(all_ranks), processes_(processes), copies_(copies) {}
 
-  // What is known of the buffers that were read so far.
+  // Facts about the buffers that were read so far.
   struct Found {
     bool visible = true;  // true if the buffers are accessible to other ranks; equal on all ranks
     // True if some buffers lie in memory that must be attached or mapped first; equal on all ranks.
