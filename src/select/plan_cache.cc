@@ -365,7 +365,7 @@ std::string plan_key(const std::vector<std::string>& words) {
   std::string key;
   for (const std::string& word : words) {
     if (!key.empty()) key += '|';
-    for (const char c : word) key += c == '|' || (c >= 0 && c < ' ') ? ' ' : c;
+    for (const char c : word) key += c == '|' || static_cast<unsigned char>(c) < ' ' ? ' ' : c;
   }
   return key;
 }
