@@ -35,8 +35,9 @@ class Published final : public Cleanup {
   void clean_up() override { wait_ends(); }
 };
 inline constinit thread_local Published published __attribute__((tls_model("initial-exec")));
-// polls() publishes a test that found no completed request. got_on() publishes that a request was
-// completed or an operation started.
+// polls() publishes that this rank has made a test (such as MPI_Test) that found no completed
+// request. got_on() publishes the end of a series of such tests: a request was completed, or an
+// operation was started.
 void polls(CallId call, Called called);
 void got_on();
 

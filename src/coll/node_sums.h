@@ -24,7 +24,8 @@ class NodeSums {
 
   enum class Result : std::uint8_t {
     for_all,  // every rank gets the results: it calls publish() and copy_out()
-    // Only the leader gets the result: it alone calls publish(), when it no longer uses the chunk.
+    // Only the leader gets the result. Its publish() signals that it no longer uses the chunk, so
+    // that the chunk's shared memory may be reused. On other ranks publish() does nothing.
     for_the_leader
   };
 

@@ -40,8 +40,8 @@ class Keys {
   std::vector<int> set_;
 };
 
-// Returns the list of keys. It is never destroyed, since a program may call MPI_Finalize while it
-// exits.
+// Returns the keys of the attributes that are set on MPI_COMM_SELF. The list is never destroyed,
+// since a program may call MPI_Finalize while it exits.
 Keys& keys() {
   static auto& all = *new Keys;
   return all;

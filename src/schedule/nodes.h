@@ -108,8 +108,9 @@ class Nodes {
   // node in rank order, and numbers_ is its inverse. Both are empty if local ranks follow the order
   // of ranks.
   std::vector<std::uint16_t> local_ranks_, numbers_;
-  // Used only without a formula: homes_ has the node and local rank of each rank. ranks_ lists all
-  // ranks, node by node, and begins_ has the index in ranks_ at which each node begins.
+  // Used only if no formula gives the node of a rank (dealt_ is Dealt::anyhow): homes_ has the node
+  // and local rank of each rank. ranks_ lists all ranks, node by node, and begins_ has the index in
+  // ranks_ at which each node begins.
   std::vector<Home> homes_;
   std::vector<int> ranks_, begins_;
 };

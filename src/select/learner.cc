@@ -153,7 +153,8 @@ void Learner::set_slots(Position& position) const {
   position.slot_warm_ups = is_pair ? in_a_row_ : position.slot_calls / 4;
 }
 
-// Sets one or two positions of the cycle of calls, with a random variant at each. It is for tests.
+// Assumes, in tests, that the calls of the class repeat in a cycle of one or two calls (positions),
+// and takes a random variant for each position.
 void Learner::have_any_positions() {
   have_positions(std::vector<std::int64_t>(1 + random() % 2));
   position_ = random() % positions_.cycle();

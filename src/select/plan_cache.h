@@ -44,7 +44,8 @@ struct MeasuredPlan {
   bool operator==(const MeasuredPlan&) const = default;
 };
 
-// Joins words to the KEY of a plan's line. Characters that would end the key are replaced.
+// Returns the key of a plan, the first column of its line in the file: the words, separated by '|'.
+// Inside a word, '|' and control characters are replaced by spaces.
 std::string plan_key(const std::vector<std::string>& words);
 
 // Returns how many ranks each node has, such as "2 nodes, 4 each" or "5 nodes, 3x4+2x1". The order

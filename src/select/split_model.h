@@ -51,9 +51,10 @@ double blocking_time(const SplitModel& model, int ranks);
 // of Denis et al. with the fraction inverted, since the total work is fixed.
 double computation_time(const SplitModel& model, int ranks);
 
-// Returns the times of the collective and of the program (equations 7 and 9 of Denis et al.) with
-// `split` levels on the application's cores. If there are ranks on all cores, every level runs on
-// these, whatever `split` is.
+// Returns the times of the collective, of the computation beside it, and of the application as a
+// whole (equations 7 and 9 of the paper above), if `split` levels of the tree run on the
+// application's cores. If there are ranks on all cores, every level runs on these, whatever `split`
+// is.
 SplitTime split_time(const SplitModel& model, int ranks, int split);
 
 // Returns the number of levels on the application's cores with which the program takes the least

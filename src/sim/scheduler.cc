@@ -110,8 +110,8 @@ void Scheduler::join(int id, double now_us) {
   if (core.running >= 0) {
     core.waiting.push_back(id);
     const Thread& running = threads_[static_cast<std::size_t>(core.running)];
-    // If another thread already waits for the core, the end of the running thread's turn is
-    // planned.
+    // If another thread was already waiting for the core, an event is already planned, which
+    // happens at the end of the running thread's time slice or before.
     if (core.waiting.size() > 1) return;
     const double until_us = std::max(now_us, core.slice_end_us);
     if (running.state == State::spinning)

@@ -19,7 +19,8 @@ namespace weft {
 struct NodeRanks {
   // First core to which each rank is bound, indexed by local rank; -1 if the rank is not bound.
   std::vector<int> core_of_rank;
-  std::vector<int> further_cores;  // other cores to which ranks are bound
+  // All cores but the first of each rank that is bound to several; one list for all ranks.
+  std::vector<int> further_cores;
 };
 
 // Computes the cores of a node's ranks from the CPUs on which each rank may run. A rank that may

@@ -103,8 +103,9 @@ Fragment = Callable[..., str]  # Such a function gets one or more sites and retu
 
 
 class Checks:
-    """Compiles fragments with the job's MPI library, found by the path from which the ranks loaded
-    it."""
+    """Checks proposed code (fragments) against the job's MPI library: compiles it with the
+    library's compiler wrapper, or else looks whether the library defines its calls. The library is
+    found by the path from which the ranks loaded it."""
 
     def __init__(self, library: str):
         self.library = Path(library)

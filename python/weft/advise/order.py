@@ -37,8 +37,8 @@ COMPARED = 16
 
 @dataclass
 class Calls:
-    """The blocking calls of one rank in their order, with the windows that were observed of
-    them."""
+    """The blocking calls of one rank in their order, with how long the program left their buffers
+    alone before and after them, where that was observed."""
 
     site: list[Site]
     began: list[int]

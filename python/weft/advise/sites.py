@@ -89,8 +89,9 @@ class Windows:
         return median(lows), None if most == inf else most
 
     def is_none(self, observing_us: float) -> bool:
-        """Returns whether the windows may be as short as the cost of observing them. Then the
-        result is used at once, or the sent data is written right before the call."""
+        """Returns whether the time between a call and the access to its buffer is, at the median,
+        at most the cost of observing an access. Then the result is used at once, or the sent data
+        is written right before the call."""
         if self.bounds is None:
             return False
         most = self.bounds[1]

@@ -185,7 +185,9 @@ def read(file: Path, program: Optional[str] = None) -> list[Site]:
 
 
 def named_places(sites: list[Site]) -> dict[tuple[str, int], Frame]:
-    """Returns the innermost frame of each caller, from the program files as they are now."""
+    """Returns, for each place (module and offset) from which the program made the calls, its
+    innermost frame: function, file and line. They are read from the program files as they are
+    now."""
     found = resolve(place for site in sites for place in site.places)
     return {place: frames[0] for place, frames in found.items()}
 

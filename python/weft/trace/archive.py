@@ -68,7 +68,8 @@ def fill(otf2: Any, writer: Any, rows: list[Row]) -> None:
 
 
 def host_of(process: str) -> str:
-    """From the name that a timeline gives a rank, such as "rank 0 (node1)"."""
+    """Returns the host in the name that a timeline gives a rank, such as "node1" in
+    "rank 0 (node1)"; the whole name if it has no host."""
     found = re.search(r"\((.*)\)$", process)
     return found[1] if found else process
 

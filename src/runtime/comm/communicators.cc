@@ -97,8 +97,9 @@ void Communicator::share_memory(const std::vector<int>& world_ranks) {
 
 namespace {
 
-// The largest number of worker threads that engine auto starts for its trials. Further
-// communicators get a worker only if an algorithm uses leaders.
+// The largest number of worker threads that engine auto starts for its trials. It wants one only
+// for communicators whose internal communicator is unshared. These can be more than this number
+// only if the user sets an algorithm that uses leaders (wants_leaders()); some then get no worker.
 constexpr int kMostTried = kMostThatTry + 1;
 std::atomic<int> tried_workers{0};
 

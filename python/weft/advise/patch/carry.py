@@ -55,8 +55,10 @@ def heads(found: Found, loop: Node) -> list[Node]:
 
 
 def first_use(found: Found, wish: Wish, loop: Node, before: list[Node]) -> int | None:
-    """Returns the index of the first of these statements, which stand before the call, that uses
-    the result. Their number means a use behind the loop only, and None a use elsewhere."""
+    """Returns the index of the first statement in `before` (those of the loop that stand before
+    the call) that uses the call's result in the next round. Returns len(before) if the result is
+    used only behind the loop or the program is in Python, and None if it is used elsewhere or no
+    use is known."""
     if found.source.language == "python":
         return len(before)
     if not wish.uses:

@@ -232,7 +232,8 @@ class Functions:
         return self.keeps.get(key, names)
 
     def elsewhere(self, scope: Scope, group: set[str], seen: set | None = None) -> Elsewhere:
-        """Returns how other functions know the memory of a function's names."""
+        """Returns the other names, such as globals or further parameters, through which the memory
+        of a function's names `group` may be accessed, since callers pass it or callees keep it."""
         source, function = scope.source, scope.function
         seen = set() if seen is None else seen
         kept = self.kept(scope, group)

@@ -62,7 +62,8 @@ class SitePrediction:
     us: Interval
     waiting_us: float  # waiting for other ranks, within the expected time
     free_us: float  # time that Weft's engine auto saves
-    # Time that the advised change saves in addition; None if none is advised.
+    # Time that the advised change saves beyond free_us; None if no change is advised, or if what it
+    # saves is not known.
     change_us: float | None
 
 
