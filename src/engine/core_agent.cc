@@ -24,8 +24,10 @@ void make_robust(pthread_mutex_t* mutex) {
 }  // namespace
 
 CoreAgent::CoreAgent(std::shared_ptr<void> memory, MailboxMemory* own,
-                     const std::vector<MailboxMemory*>& mailboxes)
-    : memory_(std::move(memory)), own_(own) {
+                     const std::vector<MailboxMemory*>& mailboxes, int ranks_of_node)
+    : memory_(std::move(memory)),
+      own_(own),
+      serves_all_of_node_(mailboxes.size() == static_cast<std::size_t>(ranks_of_node)) {
   for (MailboxMemory* mailbox : mailboxes) clients_.emplace_back(mailbox);
   make_robust(&own->alive);
 }

@@ -18,9 +18,10 @@ namespace weft {
 class CoreAgent {
  public:
   // memory: keeps the mailboxes alive. own: the mailbox of this process's rank. mailboxes: the
-  // mailboxes of all ranks on this core, including `own`.
+  // mailboxes of all ranks on this core, including `own`. ranks_of_node: the number of ranks on
+  // this core and others.
   CoreAgent(std::shared_ptr<void> memory, MailboxMemory* own,
-            const std::vector<MailboxMemory*>& mailboxes);
+            const std::vector<MailboxMemory*>& mailboxes, int ranks_of_node);
   CoreAgent(const CoreAgent&) = delete;
   CoreAgent& operator=(const CoreAgent&) = delete;
 
@@ -32,6 +33,8 @@ class CoreAgent {
   // Advances all commands as far as possible. Returns true if an instruction has been carried out.
   bool serve();
 
+  // Returns whether all ranks of the node share this core; for any thread.
+  bool serves_all_of_node() const { return serves_all_of_node_; }
   // Returns whether some rank has left a command; for any thread.
   bool has_commands() const;
   // Waits until the thread that serves has called begin().
@@ -60,6 +63,7 @@ class CoreAgent {
 
   std::shared_ptr<void> memory_;
   MailboxMemory* own_;
+  const bool serves_all_of_node_;
   std::deque<Client> clients_;
 };
 

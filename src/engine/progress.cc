@@ -285,9 +285,13 @@ void Progress::leave_transfers(int change, std::uint32_t started, std::uint32_t 
 
 Result<bool> Progress::start(std::span<std::byte> stack) {
   const std::lock_guard lock(inbox_mutex_);
+  if (refused_) return *refused_;
   if (!with_thread() || thread_.is_started() || stopping_.load()) return true;
   auto started = thread_.start([this] { thread_main(); }, stack);
-  if (!started) thread_may_.store(ThreadMay::nothing);
+  if (!started) {
+    thread_may_.store(ThreadMay::nothing);
+    refused_ = started.error();
+  }
   return started;
 }
 
@@ -334,15 +338,17 @@ void Progress::thread_main() {
 }
 
 // Advances this process's operations and, as the agent of the core, other ranks' commands. The
-// agent sees each step of these. What its own rank waits for in the node's memory is among them, or
-// comes from ranks that have not begun; so the agent need not poll unseen progress.
+// agent sees each step of these. If it serves all ranks of the node, what its own rank waits for in
+// the node's memory is among the commands, or comes from ranks that have not begun. Such an agent
+// need not poll unseen progress.
 Progress::Found Progress::advance_as_thread() {
-  Found found;
-  if (thread_has_own_work())
-    found = try_advance_all(Who::thread).value_or(Found{.hides_rounds = true});
+  std::optional<Found> own = Found{};
+  if (thread_has_own_work()) own = try_advance_all(Who::thread);
+  const bool sees_all = own && agent_ && agent_->serves_all_of_node();
+  Found found = own.value_or(Found{.hides_rounds = true});
   if (!agent_) return found;
   found.progressed = agent_->serve() || found.progressed;
-  found.hides_rounds = false;
+  if (sees_all) found.hides_rounds = false;
   return found;
 }
 
@@ -392,7 +398,10 @@ void Progress::rest_among_operations(std::uint32_t calls_before, bool hides_roun
       return;
     }
     case Rest::Kind::sleep:
-      std::this_thread::sleep_for(std::chrono::nanoseconds(rest.ns));
+      if (agent_)
+        doze(calls_before, rest.ns);
+      else
+        std::this_thread::sleep_for(std::chrono::nanoseconds(rest.ns));
       return;
     case Rest::Kind::doze:
       observer_.activity(Activity::asleep);

@@ -221,6 +221,7 @@ class Progress {
   bool with_thread() const { return thread_may_.load() != ThreadMay::nothing; }
 
   std::atomic<ThreadMay> thread_may_;  // set to `nothing` if the system refuses to start a thread
+  std::optional<Error> refused_;       // why the system refused it
   bool several_callers_ = false;
   std::atomic<std::uint64_t> library_polled_{0};  // clock ticks at the last poll_library_if_due()
   Observer& observer_;

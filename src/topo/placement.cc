@@ -98,16 +98,20 @@ Result<bool> pack_fits(int threads_per_core, const Topology& topology, const Nod
                " free: start fewer ranks per node or pack more threads on a core"};
 }
 
-// Puts at most `threads_per_core` threads on each core without a rank: threads of consecutive ranks
-// share a core of their NUMA node. Then those of ranks whose NUMA node has no such core left, and
-// of ranks that are not bound, share the cores with space. pack_fits() must hold.
+// Puts at most `threads_per_core` threads on each core without a rank, and uses no more cores than
+// needed: threads of consecutive ranks share a core of their NUMA node. Then those of ranks whose
+// NUMA node has no such core left, and of ranks that are not bound, share the cores with space.
+// pack_fits() must hold.
 std::vector<int> packed(int threads_per_core, const Topology& topology, const NodeRanks& ranks) {
   const auto free = free_cores(topology, ranks);
   std::vector<int> cores(ranks.core_of_rank.size(), kBesideRank);
   std::vector<int> space(free.size(), threads_per_core);
+  int may_open = cores_needed(threads_per_core, ranks);
   const auto put = [&](std::size_t rank, auto suits) {
     for (std::size_t i = 0; i < free.size() && cores[rank] < 0; ++i) {
-      if (space[i] == 0 || !suits(free[i])) continue;
+      const bool opens = space[i] == threads_per_core;
+      if (space[i] == 0 || (opens && may_open == 0) || !suits(free[i])) continue;
+      if (opens) --may_open;
       cores[rank] = free[i];
       --space[i];
     }

@@ -358,7 +358,7 @@ def no_source(root: Path, found: store.Stored) -> None:
 
 BAD_SOURCES = [
     (no_debug_information, "MPI_Allreduce in main is left as it is: it has no line"),
-    (another_line, "the line is another one than when the program ran"),
+    (another_line, "the line has changed since the program ran"),
     (newer_source, "the file is newer than app"),
     (generated, "app.c is generated from another file"),
     (no_source, "app.c cannot be read (No such file or directory)"),

@@ -81,7 +81,8 @@ Call call_of(Kind kind, std::int64_t count) {
 class Serving {
  public:
   Serving(std::shared_ptr<void> memory, const std::vector<MailboxMemory*>& mailboxes)
-      : agent_(std::move(memory), mailboxes.front(), mailboxes) {
+      : agent_(std::move(memory), mailboxes.front(), mailboxes,
+               static_cast<int>(mailboxes.size())) {
     progress_.serve(agent_);
     EXPECT_TRUE(progress_.start());
     agent_.wait_until_it_serves();

@@ -44,9 +44,10 @@ bool can_reach(const MailboxMemory& mailbox) {
 // Without a thread the agent never serves.
 std::unique_ptr<CoreAgent> start_agent(const std::shared_ptr<void>& memory, MailboxMemory* own,
                                        const std::vector<MailboxMemory*>& mailboxes,
-                                       Progress& progress, bool leaves_commands) {
+                                       Progress& progress, int ranks_of_node,
+                                       bool leaves_commands) {
   for (MailboxMemory* mailbox : mailboxes) mailbox->is_reachable.store(can_reach(*mailbox) ? 1 : 0);
-  auto agent = std::make_unique<CoreAgent>(memory, own, mailboxes);
+  auto agent = std::make_unique<CoreAgent>(memory, own, mailboxes, ranks_of_node);
   progress.serve(*agent);
   if (leaves_commands) progress.use(Mailbox(memory, own, own));
   if (progress.start()) agent->wait_until_it_serves();
@@ -82,7 +83,9 @@ AgentOfCore agent_for(MPI_Comm node, int local_rank, const std::vector<int>& cor
   library_calls.Barrier(node);
   AgentOfCore found;
   const bool serves = mailboxes.size() > 1 && mailboxes.front() == own;
-  if (serves) found.agent = start_agent(memory, own, mailboxes, progress, sees_completions);
+  if (serves)
+    found.agent =
+        start_agent(memory, own, mailboxes, progress, static_cast<int>(ranks), sees_completions);
   library_calls.Barrier(node);
   found.why_none = why_none(own, mailboxes, sees_completions);
   if (!serves && found.why_none.empty()) progress.use(Mailbox(memory, own, mailboxes.front()));

@@ -70,11 +70,9 @@ void AgreedNativeResults::watch(Runtime& runtime, AgreedNativeResult& result,
   const Learn learn = runtime.config.learn;
   const bool switches = learn == Learn::switching;
   if (!switches && (learn != Learn::on || runtime.trial_budget.is_none())) return;
-  const auto memory = memory_for_watch(room);
-  if (!memory) return;
-  result.watch = std::make_unique<NativeWatch>(*memory, result.question.ranks,
-                                               waits_for_all(result.question.kind), switches,
-                                               runtime.trial_budget);
+  result.watch = std::make_unique<NativeWatch>(
+      [this, &room] { return memory_for_watch(room); }, result.question.ranks,
+      waits_for_all(result.question.kind), switches, runtime.trial_budget);
 }
 
 KnownNativeResult::KnownNativeResult(Runtime& runtime, const NativeQuestion& question)

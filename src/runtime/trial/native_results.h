@@ -58,7 +58,7 @@ class AgreedNativeResults {
   AgreedNativeResult* find(const NativeQuestion& question) const;
   AgreedNativeResult& add(const NativeQuestion& question, bool is_won);
   // Lets the ranks watch a result. room: the communicator's memory, in which they agree. Without
-  // any left, on all ranks alike, the result holds for good.
+  // any left at the first timed call, on all ranks alike, the result holds for good.
   void watch(Runtime& runtime, AgreedNativeResult& result, SegmentAllocator& room);
 
  private:

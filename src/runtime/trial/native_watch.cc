@@ -10,7 +10,17 @@ std::int64_t NativeWatch::rest_after(std::int64_t call_ns) const {
   return switches_ ? 2 : std::clamp(kRested_ns / call_ns, kLeastRest, kMostRest);
 }
 
+bool NativeWatch::has_memory() {
+  if (comparisons_) return true;
+  if (const auto memory = take_memory_()) comparisons_.emplace(*memory, ranks_);
+  return comparisons_.has_value();
+}
+
 NativeWatch::Step NativeWatch::next_step() {
+  if (!has_memory()) {  // on all ranks alike
+    calls_left_ = INT64_MAX;
+    return Step::none;
+  }
   calls_left_ = 1;
   if (stage_ == Stage::agreeing) return look();
   stage_ = Stage::timing;
@@ -24,15 +34,15 @@ void NativeWatch::took(std::int64_t ns) {
 }
 
 void NativeWatch::publish() {
-  comparisons_.publish({shortest_ns_, kLongest_ns - shortest_ns_, budget_.elapsed_ns(now_ns()),
-                        budget_.spent_ns(), cost_ns_});
+  comparisons_->publish({shortest_ns_, kLongest_ns - shortest_ns_, budget_.elapsed_ns(now_ns()),
+                         budget_.spent_ns(), cost_ns_});
   stage_ = Stage::agreeing;
   calls_left_ = switches_ ? 2 : kAgreeing;
 }
 
 // Looks for the times of all ranks. If one of them is late, all look again later.
 NativeWatch::Step NativeWatch::look() {
-  const auto agreed = comparisons_.look();
+  const auto agreed = comparisons_->look();
   if (!agreed) {
     calls_left_ = switches_ ? 2 : kAgreeing;
     return Step::none;

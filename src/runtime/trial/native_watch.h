@@ -6,6 +6,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
 
 #include "base/this_thread.h"
 #include "select/result_watch.h"
@@ -27,12 +30,17 @@ class NativeWatch {
   };
   using Comparisons = NodeComparisons<kWords>;
 
-  // by_least_time: no rank returns from such a call before all have begun it, so that the time of
-  // the rank that came last counts: the others have waited for it. switches: for tests, each look
-  // is followed by a comparison.
-  NativeWatch(SharedWords memory, int ranks, bool by_least_time, bool switches,
+  // Returns memory that all ranks share; nullopt if there is none left.
+  using TakeMemory = std::function<std::optional<SharedWords>()>;
+
+  // take_memory: is called at the first timed call, which is the same on all ranks. Short-lived
+  // communicators need no memory then. by_least_time: no rank returns from such a call before all
+  // have begun it, so that the time of the rank that came last counts: the others have waited for
+  // it. switches: for tests, each look is followed by a comparison.
+  NativeWatch(TakeMemory take_memory, int ranks, bool by_least_time, bool switches,
               const TrialBudget& budget)
-      : comparisons_(memory, ranks),
+      : take_memory_(std::move(take_memory)),
+        ranks_(ranks),
         by_least_time_(by_least_time),
         switches_(switches),
         budget_(budget),
@@ -64,6 +72,7 @@ class NativeWatch {
   enum class Stage : std::uint8_t { resting, timing, agreeing };
 
   std::int64_t rest_after(std::int64_t call_ns) const;
+  bool has_memory();
   void publish();
   Step look();
 
@@ -75,7 +84,9 @@ class NativeWatch {
   static constexpr int kTimed = 2, kAgreeing = 16;
   static constexpr std::int64_t kRested_ns = 200'000, kLeastRest = 46, kMostRest = 1000;
 
-  Comparisons comparisons_;
+  const TakeMemory take_memory_;
+  const int ranks_;
+  std::optional<Comparisons> comparisons_;  // nullopt before the first timed call
   const bool by_least_time_;
   const bool switches_;
   const TrialBudget& budget_;
