@@ -11,7 +11,7 @@
 
 namespace calls {
 
-// What the calls of one size work on: a vector of so many bytes, or a block of as many for each
+// The buffers of calls of one size: a vector of `bytes` bytes, or a block of `bytes` bytes for each
 // rank.
 struct Data {
   Data(long bytes, int own_rank, int all_ranks, MPI_Comm own_comm = MPI_COMM_WORLD)

@@ -37,7 +37,7 @@ struct Step {
   double a, b;
 };
 
-// What the loops need for one zonal wave number m. The functions of a block of latitudes are too
+// The data of the loops for one zonal wave number m. The functions of a block of latitudes are too
 // small to matter before its first step.
 struct Wave {
   const Step* steps;
@@ -307,7 +307,7 @@ class Harmonics {
   const int truncation_, latitudes_, blocks_;
   Field sine_, weight_;
   Eights sines_, values_, lines_, sums_, begins_;
-  // Where the coefficients of each m begin, where its steps begin, and first steps by [m][block].
+  // Index of the first coefficient of each m, of its first step, and of first steps by [m][block].
   std::vector<int> starts_, first_steps_, firsts_;
   std::vector<Step> steps_;
   std::vector<Scale> scales_;

@@ -458,8 +458,8 @@ int speed(const Settings& settings, const Part& part, int repetitions) {
   return 0;
 }
 
-// What the command line leaves open: a tenth of the real tensor's rows in each mode, and its
-// density.
+// Sets what the command line leaves open: a tenth of the real tensor's rows in each mode, and the
+// real tensor's density.
 void complete(tensor::Problem* problem) {
   const bool skewed = problem->is_skewed();
   std::vector<int>& extents = problem->dimensions;

@@ -42,7 +42,7 @@ inline std::string cannot_be_dealt_out(const Settings& settings, int ranks) {
   return "";
 }
 
-// One of several nearly equal parts of `total` points; their sizes differ by at most one.
+// A contiguous part of an axis that is divided among ranks. Sizes of parts differ by at most one.
 struct Part {
   int first, size;
 };
