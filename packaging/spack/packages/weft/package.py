@@ -1,6 +1,6 @@
-# This is a recipe for Spack. Spack 1.2 (development version of 2026-01) audited and solved it with
-# its packages of 2026-07 on Debian 12. `make recipes` writes dist/spack_repo/weft from it. Install
-# it by:
+# Spack 1.2 (development version of 2026-01) ran its audit and its solver on this recipe, with its
+# packages of 2026-07 on Debian 12. `make recipes` writes dist/spack_repo/weft from it. Install it
+# by:
 #
 #   spack repo add dist/spack_repo/weft && spack install weft
 #
