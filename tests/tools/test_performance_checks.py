@@ -443,9 +443,9 @@ def test_the_shortest_form_gives_every_figure_and_keeps_what_was_measured(permit
     waiting = ["processor time, more than tcc", "hidden meanwhile"]
     assert [row["quantity"] for row in rows] == waiting + 2 * ["CPU ticks", "wake-ups"]
     # Two rounds give no interval; the other figures are counted.
-    assert [row["verdict"] for row in rows] == 2 * [UNKNOWN] + 6 * [MET]
+    assert [row["verdict"] for row in rows] == 2 * [UNKNOWN] + 4 * [MET]
     assert all(row["value"]["n"] == 2 and row["at"].startswith("mpich, 2 n") for row in rows[:2])
-    assert done.stdout.splitlines()[-1].startswith(f"{UNKNOWN}: 2, {MET}: 6")
+    assert done.stdout.splitlines()[-1].startswith(f"{UNKNOWN}: 2, {MET}: 4")
     polling = [one for one in found["measurements"] if {"sleep", "yield"} <= set(one["command"])]
     told = [json.loads(one["said"]) for one in polling]
     assert len(told) == 2 and all(one["ranks"] == 2 and min(one["other_cpu_s"]) > 0 for one in told)
