@@ -148,7 +148,7 @@ struct Cut {
   }
 };
 
-// One block of a transpose in transit. Later blocks use its memory again.
+// A block of a transpose in transit. Later blocks use its memory again.
 struct Flight {
   Ends out, in;
   Array sent, received;

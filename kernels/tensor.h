@@ -151,8 +151,8 @@ inline std::string read(const std::string& path, Tensor* tensor) {
 
 // ---- Distribution -------------------------------------------------------------------------------
 
-// One mode as this rank sees it. Local row r is row first + r of the factor if r < owned. The rows
-// of other ranks that this rank's entries need follow in ascending order.
+// A mode of the tensor as this rank sees it. Local row r is row first + r of the factor if r <
+// owned. The rows of other ranks that this rank's entries need follow in ascending order.
 struct Mode {
   int chunk_first = 0, chunk_last = 0;  // rows of the layer's chunk: chunk_first, …, chunk_last - 1
   int layer = 0, place = 0;             // number of this rank's layer, and of this rank within it

@@ -1,6 +1,6 @@
-// What all kernels share: options, a communicator for each engine, and interleaved measurement with
-// a check of every result. Kernels are ordinary MPI programs: without Weft the hint weft_engine is
-// ignored, and all variants run nevertheless.
+// This is what all kernels share: options, a communicator for each engine, and interleaved
+// measurement with a check of every result. Kernels are ordinary MPI programs: without Weft the
+// hint weft_engine is ignored, and all variants run nevertheless.
 #pragma once
 #include <mpi.h>
 #include <unistd.h>

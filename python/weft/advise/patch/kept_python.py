@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 NUMPY = ("np", "numpy")
-# What gives the names in it another value, beside assignments.
+# These statements give their names another value, as assignments do.
 BINDERS = (
     *("as_pattern_target", "delete_statement", "import_statement", "import_from_statement"),
     "case_pattern",

@@ -28,8 +28,8 @@ class Promise:
 
     with_weft: list[float]
     changed: list[float]  # each wait stands where the record has the first use
-    # The same where waits that the source has earlier stand right behind their calls; the truth
-    # lies between. Empty: there are none.
+    # Times of the changed form if waits that the source has before the measured first use follow
+    # their calls at once. The real time lies between the two. Empty without such waits.
     waiting: list[float]
 
     @property
