@@ -5,7 +5,8 @@
 // core has read and nobody has written since would be read again from that core's cache.
 // replay NAME PLAN OUT: the plan (python/weft/advise/stretches.py) is read by
 // rank 0; NAME library: its first form alone, which is as it was. OUT gets lines "stretch form
-// microseconds": the time of the last rank. PLAN.rates keeps how fast each rank computes, so that
+// microseconds": the time of the last rank. Stretch -1 is the very first run of stretch 0, in which
+// requests are initialised and Weft has learnt nothing. PLAN.rates keeps how fast each rank computes, so that
 // all jobs of a plan compute the same: measured by the first, read by those after it.
 //   groups; each: size, ranks                             communicators
 //   operations; each: collective, bytes, group, operator
@@ -16,6 +17,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -112,7 +114,7 @@ class Computation {
  public:
   void run(double us) { iterate(static_cast<long>(us * per_us_)); }
 
-  // Finds how many iterations of the computation this rank makes in a microsecond: the most of
+  // Finds how many iterations of the computation this rank makes in a microsecond: the median of
   // several tries, or what the file says.
   void take_rate(const std::string& path, int rank, int ranks) {
     std::vector<double> rates(static_cast<std::size_t>(ranks));
@@ -140,13 +142,15 @@ class Computation {
 
   double measured() {
     constexpr long kTry = 200'000;
-    double most = 0;
-    for (int i = 0; i < 10; ++i) {
+    std::array<double, 25> rates{};
+    for (double& rate : rates) {
       const double began = MPI_Wtime();
       iterate(kTry);
-      most = std::max(most, kTry / ((MPI_Wtime() - began) * 1e6));
+      rate = kTry / ((MPI_Wtime() - began) * 1e6);
     }
-    return most;
+    const auto middle = rates.begin() + rates.size() / 2;
+    std::nth_element(rates.begin(), middle, rates.end());
+    return *middle;
   }
 
   void iterate(long count) {
@@ -226,24 +230,32 @@ class Form {
  private:
   void take(const Step& step) {
     if (step.what == 'c') {
-      computation_->run(step.us);
+      const double taken_us = std::min(step.us, written_us_);
+      written_us_ -= taken_us;
+      computation_->run(step.us - taken_us);
     } else if (step.what == 'b') {
-      const auto make = [&](auto& call) { call.rewrite(), call.blocking(comms_[step.call]); };
-      std::visit(make, *calls_[step.call]);
+      rewrite(step.call);
+      std::visit([&](auto& call) { call.blocking(comms_[step.call]); }, *calls_[step.call]);
     } else if (step.what == 's') {
+      rewrite(step.call);
       MPI_Request* const request = slot(step.slot);
-      const auto start = [&](auto& call) {
-        call.rewrite(), call.start(comms_[step.call], request);
-      };
-      std::visit(start, *calls_[step.call]);
+      std::visit([&](auto& call) { call.start(comms_[step.call], request); }, *calls_[step.call]);
     } else if (step.what == 'p') {
+      rewrite(step.call);
       MPI_Request* const request = slot(step.slot);
-      std::visit([](auto& call) { call.rewrite(); }, *calls_[step.call]);
       *request = planned(step.call);
       MPI_Start(request);
     } else {
       MPI_Wait(&requests_[step.slot], MPI_STATUS_IGNORE);
     }
+  }
+
+  // A program writes what it sends within the time between two calls, so the next computation is
+  // that much shorter.
+  void rewrite(std::size_t number) {
+    const double began = MPI_Wtime();
+    std::visit([](auto& call) { call.rewrite(); }, *calls_[number]);
+    written_us_ += (MPI_Wtime() - began) * 1e6;
   }
 
   MPI_Request* slot(std::size_t number) {
@@ -263,20 +275,21 @@ class Form {
   std::vector<MPI_Comm> groups_, comms_;
   std::vector<MPI_Request> requests_;  // by slot
   std::vector<MPI_Request> planned_;   // by call
+  double written_us_ = 0;              // time of writing that no computation is shorter by yet
 };
 
-// Runs the first stretch in each form repeatedly, so that caches are warm, links are as busy as in
-// a running program, and Weft has learnt its engines.
-void warm_up(const Plan& plan, std::vector<std::unique_ptr<Form>>* forms) {
+// Runs the first stretch in this form repeatedly, so that caches are warm, the link is as busy as in a
+// running program, and Weft has learnt its engine. Returns the first run's time, in microseconds.
+double warm_up(Form* form, const std::vector<Step>& steps) {
   constexpr double kLeast_us = 300'000;
   constexpr int kMost = 60;
-  for (std::size_t form = 0; form < forms->size(); ++form) {
-    double spent_us = 0;
-    for (int i = 0; i < kMost && spent_us < kLeast_us; ++i) {
-      spent_us += (*forms)[form]->run(plan.of(0, form));
-      MPI_Bcast(&spent_us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-    }
+  double first_us = 0, spent_us = 0;
+  for (int i = 0; i < kMost && spent_us < kLeast_us; ++i) {
+    spent_us += form->run(steps);
+    if (i == 0) first_us = spent_us;
+    MPI_Bcast(&spent_us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
   }
+  return first_us;
 }
 
 // Returns the slowest rank's time for these steps on rank 0, in microseconds. Short stretches run
@@ -293,18 +306,26 @@ double timed(Form* form, const std::vector<Step>& steps) {
   return *middle;
 }
 
+// Each form runs a stretch once before it is timed, since a link that was idle takes more at once than
+// one in the midst of a program.
 void replay(const Plan& plan, std::size_t count, int rank, Computation* computation,
             std::ostream& out) {
   Calls calls;
   std::vector<std::unique_ptr<Form>> forms;
   for (std::size_t i = 0; i < count; ++i)
     forms.push_back(std::make_unique<Form>(plan, rank, computation, &calls));
-  warm_up(plan, &forms);
+  const auto write = [&](long stretch, std::size_t form, double us) {
+    if (rank == 0) out << stretch << ' ' << form << ' ' << us << '\n' << std::flush;
+  };
   for (std::size_t stretch = 0; stretch < plan.stretches; ++stretch) {
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t form = (stretch + i) % count;
-      const double us = timed(forms[form].get(), plan.of(stretch, form));
-      if (rank == 0) out << stretch << ' ' << form << ' ' << us << '\n' << std::flush;
+      const std::vector<Step>& steps = plan.of(stretch, form);
+      if (stretch == 0)
+        write(-1, form, warm_up(forms[form].get(), steps));
+      else
+        forms[form]->run(steps);
+      write(static_cast<long>(stretch), form, timed(forms[form].get(), steps));
     }
   }
 }

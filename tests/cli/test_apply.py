@@ -21,6 +21,7 @@ from weft.advise.patch import answers, diff, promise, proof, trees, wish
 from weft.advise.patch.diff import Patch
 from weft.advise.patch.wish import Place
 from weft.advise.stretches import Changed
+from weft.advise.verify import FIRST_RUN, NotReplayed
 from weft.measurements.result import Statistic
 from weft.system import mpi_libraries
 from weft.trying.rounds import Run
@@ -262,13 +263,40 @@ def test_the_promise_is_beside_the_faster_unchanged_program(with_weft, waiting, 
         assert made.is_kept(Statistic(gain, gain, gain, 5)) is is_kept
 
 
+def test_a_promise_is_as_wide_as_replays_differ_from_the_record():
+    own = promise.Promise([1.0] * 6, [0.8] * 6, [], error=0.04).times_as_fast
+    assert (own.low, own.median, own.high) == pytest.approx((1.25 / 1.04, 1.25, 1.25 * 1.04))
+
+
+def test_data_types_that_the_program_commits_promise_nothing(recorded):
+    pytest.importorskip("tree_sitter_c")
+    root, found = recorded
+    own_call = CALL.replace("MPI_DOUBLE", "column")
+    text = (root / "app.c").read_text().replace(CALL, own_call)
+    text += "void commit(MPI_Datatype* type) { MPI_Type_commit(type); }\n"
+    for committed, what in (("", []), ("&column", ["column"])):
+        (root / "app.c").write_text(text.replace("(type)", f"({committed or 'type'})"))
+        os.utime(root / "app.c", (1e9, 1e9))
+        advice = analysis.analyse(found)
+        [own] = wish.wishes_of(advice, found)
+        own.source = own_call
+        [made] = diff.make([own]).changes
+        assert made.own_types == what
+    with pytest.raises(NotReplayed, match="column is a data type of the program's"):
+        promise.replayed([], "", found, advice, [made], 0.0)
+
+
 def test_a_promise_is_of_the_whole_run():
     """Half of it lies between the first collective and the last."""
     library = {(0, 0): 100.0, (1, 0): 300.0}
     auto = {(0, 0): 80.0, (0, 1): 60.0, (1, 0): 300.0, (1, 1): 240.0}
-    assert promise.of_round(library, auto, 1, 0.5) == pytest.approx([0.975, 0.875])
+    assert promise.of_round(library, auto, 1, 0.5, 800.0) == pytest.approx([0.975, 0.875])
+    # The changed form's first run takes 50 us more than later ones, that of the library 10.
+    library[FIRST_RUN, 0] = 110.0
+    auto |= {(FIRST_RUN, 0): 80.0, (FIRST_RUN, 1): 110.0}
+    assert promise.of_round(library, auto, 1, 0.5, 800.0) == pytest.approx([0.9625, 0.925])
     del auto[1, 1]  # the job was ended
-    assert promise.of_round(library, auto, 1, 0.5) is None
+    assert promise.of_round(library, auto, 1, 0.5, 800.0) is None
 
 
 def test_a_promise_replays_what_the_patch_makes(recorded):

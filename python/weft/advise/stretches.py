@@ -193,10 +193,12 @@ def in_order(calls: list[Call]) -> list[Call]:
     return list(found.values())
 
 
-def stretches_of(stored: Stored, sites: list[Site], changes: Sequence[Site] = ()) -> list[Stretch]:
-    """Returns stretches that are evenly chosen from the record, and some for each site that is
-    changed."""
-    good = usable(cut(stored, calls_of(stored, sites)))
+def stretches_of(
+    stored: Stored, sites: list[Site], changes: Sequence[Site] = (), long_ns: float = LONG_NS
+) -> list[Stretch]:
+    """Returns stretches of at most about `long_ns` ns that are evenly chosen from the record, and
+    some for each site that is changed."""
+    good = usable(cut(stored, calls_of(stored, sites), long_ns))
     if not good:
         return []
     typical = sum(one.length_ns for one in good) / len(good)
@@ -221,11 +223,11 @@ def usable(whole: list[Stretch]) -> list[Stretch]:
     return good[1:-1] if len(good) > 3 else good
 
 
-def cut(stored: Stored, calls: list[Call]) -> list[Stretch]:
+def cut(stored: Stored, calls: list[Call], long_ns: float = LONG_NS) -> list[Stretch]:
     """Cuts the calls into stretches that a replay can repeat."""
     ranks = max((row["ranks"] for row in stored["rank"]), default=1)
     most_calls = max(LEAST_CALLS, min(MOST_CALLS, ALL_RANKS_CALLS // max(1, ranks)))
-    return parted(stored, calls, most_calls, LONG_NS)
+    return parted(stored, calls, most_calls, long_ns)
 
 
 def parted(

@@ -45,6 +45,7 @@ FAMILIES = {STANDARD: "mpich", DEBIANS: "mpich", "libmpi.so.40": "openmpi"}
 SAMPLE_ROUNDS, SAMPLE_STRETCHES = 6, 3
 START_S = 1.0  # approximate time in seconds that a job needs to start
 Times = dict[tuple[int, int], float]  # time in us of the last rank, by stretch and form
+FIRST_RUN = -1  # in the place of a stretch: the first run of the first one, before all others
 
 
 def changed_sites(advice: Advice) -> list[Site]:

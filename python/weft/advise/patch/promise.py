@@ -14,12 +14,22 @@ from weft.advise import verify
 from weft.advise.analysis import Advice
 from weft.advise.patch.write import Change
 from weft.advise.store import Stored
-from weft.advise.stretches import Changed, Form, calls_of, evenly, is_known, stretches_of
-from weft.advise.verify import NotReplayed, Pace, Times
+from weft.advise.stretches import (
+    Changed,
+    Form,
+    Stretch,
+    calls_of,
+    evenly,
+    is_known,
+    stretches_of,
+)
+from weft.advise.verify import FIRST_RUN, NotReplayed, Pace, Times
 from weft.measurements import statistics
 from weft.measurements.result import Statistic
 
 ROUNDS, STRETCHES = 9, 3
+# The length of a stretch, and of all together. At the ends of long ones little differs from inside.
+STRETCH_NS = 600_000_000
 
 
 @dataclass
@@ -31,6 +41,8 @@ class Promise:
     # Times of the changed form if waits that the source has before the measured first use follow
     # their calls at once. The real time lies between the two. Empty without such waits.
     waiting: list[float]
+    # The replayed unchanged calls took this share more or less than the recorded ones.
+    error: float = 0.0
 
     @property
     def is_beside_weft(self) -> bool:
@@ -50,7 +62,8 @@ class Promise:
         most = self.gain(self.changed)
         least = self.gain(self.waiting) if self.waiting else most
         middle = (least.median + most.median) / 2
-        return Statistic(middle, min(least.low, most.low), max(least.high, most.high), most.n)
+        low, high = min(least.low, most.low), max(least.high, most.high)
+        return Statistic(middle, low / (1 + self.error), high * (1 + self.error), most.n)
 
     def is_kept(self, gain: Statistic) -> bool:
         """Whether the interval of a measured gain overlaps the promised one."""
@@ -88,16 +101,37 @@ def share_of_calls(stored: Stored, advice: Advice) -> float:
     return min(1.0, (last - first) / 1e3 / advice.elapsed_us)
 
 
-def of_round(library: Times, auto: Times, forms: int, share: float) -> Optional[list[float]]:
+def of_round(
+    library: Times, auto: Times, forms: int, share: float, elapsed_us: float
+) -> Optional[list[float]]:
     """Returns the times of the whole run in each form with Weft, by that without; None: a job was
     ended early."""
-    stretches = [number for number, _ in library]
+    stretches = [number for number, _ in library if number != FIRST_RUN]
     wanted = [(number, form) for number in stretches for form in range(1 + forms)]
     if not stretches or not auto.keys() >= set(wanted):
         return None
-    was = sum(library.values())
+    was = unchanged_us(library)
     sums = [sum(auto[number, form] for number in stretches) for form in range(1 + forms)]
-    return [1 + share * (own / was - 1) for own in sums]
+    begins = [
+        (begin_us(auto, form) - begin_us(library, 0)) / elapsed_us for form in range(len(sums))
+    ]
+    return [1 + share * (own / was - 1) + begin for own, begin in zip(sums, begins)]
+
+
+def unchanged_us(library: Times) -> float:
+    return sum(us for (number, _), us in library.items() if number != FIRST_RUN)
+
+
+def begin_us(times: Times, form: int) -> float:
+    """Returns what a form's first run takes more than a later one: requests are initialised, and
+    Weft has learnt nothing yet."""
+    return times[FIRST_RUN, form] - times[0, form] if (FIRST_RUN, form) in times else 0.0
+
+
+def chosen(stretches: list[Stretch]) -> list[Stretch]:
+    """Returns a few of these stretches, which together are not longer than one may be."""
+    longest = max((one.length_ns for one in stretches), default=1)
+    return evenly(stretches, max(1, min(STRETCHES, int(STRETCH_NS / max(1, longest)))))
 
 
 def replayed(
@@ -113,14 +147,18 @@ def replayed(
     sites = [one.site for one in forms[0]]
     if unknown := [site.call for site in sites if not is_known(site)]:
         raise NotReplayed(f"{unknown[0]} is not among the calls that can be replayed")
-    stretches = evenly(stretches_of(stored, advice.sites, sites), STRETCHES)
+    if own_types := [one for change in changes for one in change.own_types]:
+        raise NotReplayed(f"{own_types[0]} is a data type of the program's, which no replay has")
+    stretches = chosen(stretches_of(stored, advice.sites, sites, STRETCH_NS))
     if not any(one.calls_at(site) for one in stretches for site in sites):
         raise NotReplayed("no changed call has what it needs")
-    share, found = share_of_calls(stored, advice), []
+    recorded_us = sum(one.recorded_ns for one in stretches) / 1e3
+    share, found, errors = share_of_calls(stored, advice), [], []
     for times in verify.rounds(command, mpi, stored, stretches, forms, Pace(budget_s, ROUNDS)):
-        if one := of_round(*times, len(forms), share):
+        if one := of_round(*times, len(forms), share, advice.elapsed_us):
             found.append(one)
+            errors.append(unchanged_us(times[0]) / recorded_us - 1)
     if not found:
         raise NotReplayed("no replay came to its end")
     with_weft, changed, *waiting = map(list, zip(*found))
-    return Promise(with_weft, changed, waiting[0] if waiting else [])
+    return Promise(with_weft, changed, waiting[0] if waiting else [], abs(median(errors)))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from weft.advise.arguments import names as roles_of
@@ -87,6 +88,7 @@ class Change:
     is_planned: bool = False
     is_earlier: bool = False  # it starts before statements that stood in front of the call
     is_late: bool = True  # the wait stands where the record has the first use
+    own_types: list[str] = field(default_factory=list)  # its data types that the source commits
 
 
 def arguments_of_memory(found: Found, wish: Wish) -> list[str]:
@@ -97,6 +99,17 @@ def arguments_of_memory(found: Found, wish: Wish) -> list[str]:
         if is_memory and source.text(node) not in NO_MEMORY:
             found_names += [source.text(one) for one in source.names(node)][:1]
     return list(dict.fromkeys(found_names))
+
+
+def own_types(found: Found, wish: Wish) -> list[str]:
+    """Returns the names of the call's data types that the same source commits."""
+    source, own = found.source, []
+    for role, node in zip(roles_of(wish.call), found.arguments):
+        name = source.text(node)
+        commits = rf"MPI_Type_commit\s*\(\s*&?\s*{re.escape(name)}\b"
+        if "type" in role and re.search(commits, source.data.decode(errors="replace"), re.I):
+            own.append(name)
+    return own
 
 
 def change(source: Source, wish: Wish, number: int) -> Change:
@@ -111,6 +124,7 @@ def change(source: Source, wish: Wish, number: int) -> Change:
         made = carried_change(found, wish, one, own)
     else:
         made = change_in_round(found, wish, region_of(found, buffers, wish), own, one)
+    made.own_types = own_types(found, wish)
     if source.is_fixed:
         made.edits = [Edit(one.first, one.last, in_fixed_form(one.lines)) for one in made.edits]
     return made

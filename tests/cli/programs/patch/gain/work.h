@@ -11,7 +11,8 @@
 #endif
 #define PER_MS 350000L /* steps of the computation in a millisecond, about */
 
-static inline double busy(double x) {
+/* Not inlined, so that it is compiled alike whatever stands around its call. */
+static __attribute__((noinline)) double busy(double x) {
   for (long i = 0; i < MS * PER_MS; ++i) x = x * 0.999999 + 1e-6;
   return x;
 }
