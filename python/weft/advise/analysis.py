@@ -1,10 +1,9 @@
 """Turns a record into advice: where the time is spent, how much of it ranks wait for each other,
-whether there is computation to overlap with, and what that could gain.
-
-The gain is an interval. Its upper end is min(window, transfer) of the calls. If no core is free,
-the processor time of copying the data is subtracted. The window before a call counts if the
-proposed change starts the call earlier. A replay of the calls gives both ends. Without a replay the
-lower end is unknown, and the report says so."""
+whether there is computation to overlap with, and what that could gain. The gain is an interval. Its
+upper end is min(idle time, transfer) of the calls, where the idle time is how long the call's
+buffer is left alone. If no core is free, the processor time of copying the data is subtracted. The
+idle time before a call counts if the proposed change starts the call earlier. A replay of the calls
+gives both ends. Without a replay the lower end is unknown, and the report says so."""
 
 from __future__ import annotations
 
@@ -249,8 +248,8 @@ def why_at_once(site: Site, stored: Stored) -> str:
 
 
 def observing_us(stored: Stored) -> float:
-    """Returns the shortest window in us that can be told from none: the cost of observing one, on
-    the rank where it is highest."""
+    """Returns the shortest idle time of a buffer, in us, that differs from none: the cost of
+    observing one, on the rank where it is highest."""
     return max((rank["observing_ns"] for rank in stored["rank"]), default=0) / 1e3
 
 
@@ -303,8 +302,8 @@ def earliest_us(site: Site) -> float:
 
 
 def windows_known(rows: list[dict], measured: int, broken_off: int) -> Windows:
-    """Returns the measured windows. Returns none if most observations broke off, since the others
-    are no fair sample."""
+    """Returns the measured idle times. Returns none if most observations broke off, since the
+    others are no fair sample."""
     if broken_off > measured:
         return Windows()
     most = [None if row["most_ns"] == NO_END else row["most_ns"] / 1e3 for row in rows]
@@ -312,7 +311,7 @@ def windows_known(rows: list[dict], measured: int, broken_off: int) -> Windows:
 
 
 def observations(side: str, members: list[dict], unknown: dict) -> tuple[int, int]:
-    """Returns how many windows were measured, and how many observations broke off."""
+    """Returns how many idle times were measured, and how many observations broke off."""
     measured, broken_off = (sum(row[name] for row in members) for name in (side, f"{side}_broken"))
     if broken_off < 0:  # the record's version did not count observations that broke off
         broken_off = sum(unknown[side].get(why, 0) for why in BROKEN_OFF)
@@ -337,7 +336,7 @@ def of_program(frames: list[Frame], site: Frame) -> Frame:
 def touchers(
     side: str, members: list[dict], rows: list[dict], named: Callable[[str, int], Toucher]
 ) -> list[Toucher]:
-    """Returns the instructions that ended or began windows, those of most windows first.
+    """Returns the instructions that ended or began idle times, the most frequent first.
     Instructions of one source line are counted together."""
     measured = sum(row[side] for row in members)
     count: dict[Toucher, int] = defaultdict(int)

@@ -99,7 +99,7 @@ def compiles(wrapper: Path, language: str, unit: str) -> bool:
     return done.returncode == 0
 
 
-Fragment = Callable[..., str]  # Such a function gets one or more sites and returns code.
+Fragment = Callable[..., str]  # gets one or more sites and returns code
 
 
 class Checks:

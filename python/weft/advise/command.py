@@ -22,9 +22,9 @@ FILES = "What is written"
 LATER = "From a record, without a program"
 TRIED = "A change that is tried"
 ELSEWHERE = "On another machine"
-SAMPLE_S = 20.0  # for some replays at the end
+SAMPLE_S = 20.0  # time limit of the replays at the end
 TRIALS = 12  # rounds of the program without and with a change, at most
-OF_PROMISE = 0.45  # of the time for a change is for replays; the rest is for the programs
+OF_PROMISE = 0.45  # share of the time of a trial that is for replays; the rest is for the programs
 NOT_STARTED = (126, 127)  # statuses of what could not be started, which has been said
 
 

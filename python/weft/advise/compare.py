@@ -81,7 +81,7 @@ def kind_of(before: Side | None, after: Side | None, least_us: float) -> str:
 class Comparison:
     before: Advice
     after: Advice
-    changes: list[Change]  # those that take longest first
+    changes: list[Change]  # in the order of their time, the longest first
 
     @property
     def ratio(self) -> float:

@@ -228,7 +228,7 @@ COMMENT = re.compile(r"/\*.*?(\*/|$)")
 
 
 def at(touchers: list[Toucher]) -> str:
-    """Returns the place at which most windows end or begin; "" if it is not known."""
+    """Returns the place at which most idle times end or begin; "" if it is not known."""
     if not touchers or 2 * touchers[0].windows < touchers[0].of:
         return ""
     place, source = touchers[0].place, COMMENT.sub("", touchers[0].source).replace("*/", "").strip()

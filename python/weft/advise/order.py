@@ -28,7 +28,7 @@ FROM_ROOT, TO_ROOT = ("bcast", "scatter", "scatterv"), ("reduce", "gather", "gat
 # an access.
 BEHIND, OBSERVING_NS = 0.1, 100_000
 ALWAYS = 3  # least number of times per rank that one call follows another; fewer may be chance
-SEEN = 3  # least number of observed windows of all ranks, on either side of a call
+SEEN = 3  # least number of observed idle times of all ranks, on either side of a call
 LOOP = 3  # least number of consecutive calls of one site; with two, a third may need the first
 # The buffers of a call are compared with those of this number of preceding calls
 # (src/advise/buffers.h).
@@ -44,11 +44,11 @@ class Calls:
     began: list[int]
     ended: list[int]
     apart: list[int]
-    # By call, this is the time in ns until which its result was not accessed.
+    # Maps a call to the time in ns until which its result was not accessed.
     left_alone: dict[int, int] = field(default_factory=dict)
-    # By call, this is the time in ns since which its sent data was not written.
+    # Maps a call to the time in ns since which its sent data was not written.
     written: dict[int, int] = field(default_factory=dict)
-    # By call, this is the time in ns at which its send buffer was written again.
+    # Maps a call to the time in ns at which its send buffer was written again.
     sent_again: dict[int, int] = field(default_factory=dict)
 
     def is_behind(self, i: int) -> bool:
@@ -99,10 +99,10 @@ class Evidence:
 
     # This is the number of consecutive calls, by rank.
     times: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    # This counts the windows in which the result was left alone, by rank.
+    # This counts the observations in which the result was left alone, by rank.
     left_alone: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     written: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    # This counts the observed windows of send buffers, by rank.
+    # This counts the observed idle times of send buffers, by rank.
     watched: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     longest: int = 0  # greatest number of consecutive calls of one site
     against: bool = False

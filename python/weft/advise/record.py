@@ -17,7 +17,8 @@ from weft.data.stored import ResultError
 MAGIC = b"weftadv\0"
 LAYOUT = 9
 OPERATORS = ("other", "sum", "min", "max", "prod")
-# These reasons say why a window is not known. Their order is that of `enum class Unknown`.
+# These reasons say why the idle time of a buffer is not known. Their order is that of `enum class
+# Unknown`.
 UNKNOWNS = (
     "",
     "windows were not asked for",
@@ -77,7 +78,7 @@ class Touch(Structure):
 
 
 class Windows(Structure):
-    """The windows before or after the calls of a site."""
+    """The idle times of the buffers before or after the calls of a site."""
 
     _fields_ = (
         ("measured", c_uint64),

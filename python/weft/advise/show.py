@@ -22,7 +22,7 @@ MOST_SITES, MOST_CHANGES = 12, 2
 NO_SITES = "There is none: no rank called a collective."
 NOTHING = "nothing to win by a change"
 ONLY_A_RUN = "How much of that a change wins, only a run tells"
-# These are texts in place of an unknown window or waiting time, and of a missing gain.
+# These texts stand in place of an unknown idle time or waiting time, and of a missing gain.
 UNKNOWN, NOT_NAMED = "unknown", "–"
 
 
@@ -220,8 +220,8 @@ def between(least_us: float, most_us: float) -> str:
 
 
 def window(site: Site, side: str) -> str:
-    """Returns the window on one side of a call as text: bounds if it is not known precisely. `side`
-    is "after" or "before"."""
+    """Returns the idle time of the buffer on one side of a call as text: bounds if it is not known
+    precisely. `side` is "after" or "before"."""
     found: Windows = getattr(site, side)
     if found.bounds is None:
         return UNKNOWN
@@ -263,8 +263,8 @@ def table(advice: Advice) -> Table:
 
 
 def why_unknown(site: Site, side: str) -> str:
-    """Returns why the window on this side is unknown; an empty string if it is known. For the side
-    before the call, the text speaks of the send buffer."""
+    """Returns why the idle time on this side of the call is unknown; an empty string if it is
+    known. For the side before the call, the text speaks of the send buffer."""
     if getattr(site, side).bounds or is_nonblocking(site.call):
         return ""
     why = site.why_unknown(side)
@@ -285,8 +285,8 @@ BEFORE_WORDS = (
 
 
 def reasons(advice: Advice) -> list[str]:
-    """Returns each reason why a known window brings no gain, or why a window is unknown, once with
-    its places."""
+    """Returns each reason why a known idle time brings no gain, or why an idle time is unknown,
+    once with its places."""
     found: dict[str, list[str]] = {}
     for site in advice.sites[:MOST_SITES]:
         for side in ("after", "before"):

@@ -71,15 +71,15 @@ LITTLE_US, PART = 20.0, 0.02
 
 @dataclass(frozen=True)
 class Windows:
-    """The windows on one side of a site's calls, in microseconds, each with a proven lower and
-    upper bound."""
+    """The idle times of a buffer on one side of a site's calls, in microseconds, each with a proven
+    lower and upper bound."""
 
     least: list[float] = field(default_factory=list)
     most: list[float | None] = field(default_factory=list)  # upper bounds; None if there is none
 
     @property
     def bounds(self) -> tuple[float, float | None] | None:
-        """Returns the bounds of the median of the best known windows, at least half of all."""
+        """Returns the bounds of the median of the best known idle times, at least half of all."""
         if not self.least:
             return None
         pairs = [(low, inf if high is None else high) for low, high in zip(self.least, self.most)]
@@ -107,12 +107,13 @@ class Windows:
 
 @dataclass(frozen=True)
 class Toucher:
-    """A place in the program that ends windows after a call, or begins those before a call."""
+    """A place in the program that ends the idle time after a call, or begins the one before a call.
+    """
 
     frame: Frame
     source: str  # the source line; an empty string if it is not known
-    windows: int = 0  # approximate number of windows that it ends or begins
-    of: int = 0  # number of windows that were measured
+    windows: int = 0  # approximate number of idle times that the place ends or begins
+    of: int = 0  # number of idle times that were measured
 
     @property
     def place(self) -> str:
@@ -169,7 +170,7 @@ class Site:
     arrivals: int  # number of calls from which the share was computed
     after: Windows
     before: Windows
-    unknown: dict[str, dict[str, int]]  # reasons for unknown windows with their counts, by side
+    unknown: dict[str, dict[str, int]]  # reasons for unknown idle times with their counts, by side
     # This is the upper bound in us of one rank's gain over the run; None if it is not known.
     gain_high_us: float | None
     why_no_gain: str
@@ -198,8 +199,8 @@ class Site:
     # This is the call stack of the call, the innermost function first.
     outer: list[Outer] = field(default_factory=list)
     all_calls: int = 0  # calls of all ranks
-    # This counts calls of all ranks after which a window was looked for, whether it was found or
-    # not.
+    # This counts calls of all ranks after which the result was watched, whether its idle time was
+    # found or not.
     watched: int = 0
     told_by: int = 0  # number of frames that distinguish this site from others at the same line
 
@@ -234,14 +235,14 @@ class Site:
         return self.unwritten_us is not None and bool(known) and self.unwritten_us < min(known)
 
     def can_run_us(self, window_us: float) -> float:
-        """Returns for how many us a call with this window may still be in flight after it would
-        have returned."""
+        """Returns for how many us a call may still be in flight after it would have returned, if
+        its result is left alone for this time."""
         return window_us if self.unwritten_us is None else min(window_us, self.unwritten_us)
 
     @property
     def wait_later_us(self) -> float | None:
         """Returns how many us of a non-blocking call's wait are certainly hidden if the wait comes
-        later; None if the window after the wait is not known."""
+        later; None if it is not known how long the result is left alone after the wait."""
         if self.waited_us is None or self.after.bounds is None:
             return None
         return min(self.after.bounds[0], self.waited_us)
@@ -258,8 +259,8 @@ class Site:
         return self.time_us / self.calls * (1 - self.waiting)
 
     def why_unknown(self, side: str) -> str:
-        """Returns the most frequent reason why the window is unknown. That a rank has no buffer is
-        returned only if there is no other reason."""
+        """Returns the most frequent reason why the idle time of the buffer is unknown. That a rank
+        has no buffer is returned only if there is no other reason."""
         found = self.unknown.get(side, {})
         whys = sorted(found.items(), key=lambda one: (one[0] != UNKNOWNS[3], one[1]))
         return whys[-1][0] if whys else "its calls were too few or too long to be sampled"

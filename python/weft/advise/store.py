@@ -99,7 +99,7 @@ Place = tuple[str, int]  # path of a module, and an offset in it
 
 
 def touches(one: RankRecord, windows: Windows) -> Iterable[tuple[Place, int]]:
-    """Yields the places of the instructions that ended or began these windows, with their
+    """Yields the places of the instructions that ended or began these idle times, with their
     counts."""
     for touch in windows.touches:
         if touch.address and touch.module:

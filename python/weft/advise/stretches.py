@@ -111,7 +111,7 @@ class Call:
 @dataclass
 class Stretch:
     calls: list[Call] = field(default_factory=list)
-    # By rank, this is the time at which its next call began.
+    # Maps a rank to the time at which its next call began.
     ends_ns: dict[int, int] = field(default_factory=dict)
 
     @property
@@ -257,10 +257,12 @@ def parted(
 
 
 def after_windows(stretch: Stretch, rank: int) -> float:
-    """Returns the end of the last known window, for use if nothing is known of what came next."""
+    """Returns the end of the last known idle time of a result, for use if nothing is known of what
+    came next."""
     last = next(call for call in reversed(stretch.calls) if rank in call.rows)
     site, left_ns = last.sites[rank], last.rows[rank]["left_ns"]
-    if is_nonblocking(site.call):  # the window of a non-blocking call begins at the end of its wait
+    # the result of a non-blocking call is left alone from the end of its wait
+    if is_nonblocking(site.call):
         return left_ns
     return left_ns + max(site.after.least, default=0.0) * 1e3
 

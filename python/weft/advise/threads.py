@@ -18,8 +18,8 @@ ALL, LEAST, MOST = 1 << 20, 64, 8192
 class ThreadSpan:
     rank: int
     thread: str
-    doing: str  # what the thread does: working, polling or asleep
-    began_ns: int  # by the clock of the rank's node
+    doing: str  # activity of the thread: working, polling or asleep
+    began_ns: int  # time on the clock of the rank's node
     ended_ns: int
 
 

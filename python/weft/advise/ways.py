@@ -1,5 +1,6 @@
 """Distinguishes calls of MPI by their call stacks. A call in a wrapper function is treated as one
-site for each caller of the wrapper, since each caller may use its result at another time."""
+site for each place that calls the wrapper, since each of them may use the result at another time.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ def group_key(row: dict, way: list[dict]) -> tuple:
 
 
 def ways_of(stored: Stored) -> dict[tuple[int, int], list[dict]]:
-    """Returns the callers of each rank's site, the innermost first."""
+    """Returns the functions that call each rank's site, the innermost first."""
     found: dict[tuple[int, int], list[dict]] = defaultdict(list)
     for row in sorted(stored["outer_place"], key=lambda row: row["depth"]):
         found[row["rank"], row["site"]].append(row)
@@ -39,7 +40,8 @@ def outer_of(way: list[dict], frames: dict[tuple[str, int], list[Frame]]) -> lis
 
 
 def tell_apart(sites: list[Site]) -> None:
-    """Sets for each site how many callers distinguish it from other sites of the same line."""
+    """Sets for each site how many calling functions distinguish it from other sites of the same
+    line."""
     by_place: dict[tuple, list[Site]] = defaultdict(list)
     for site in sites:
         by_place[(*site.frames, site.call)].append(site)

@@ -81,7 +81,8 @@ class Site:
     # This is the time in us that trials cost compared with the variant in use; None if it is not
     # known.
     cost_us: Optional[float] = None
-    places: tuple[tuple[str, int], ...] = ()  # module and offset of the first callers on rank 0
+    # module and offset of the first places of the calls on rank 0
+    places: tuple[tuple[str, int], ...] = ()
     # The chosen variant replaced its rival, which was clearly slower in all rounds.
     was_left: bool = False
 

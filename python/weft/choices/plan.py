@@ -212,7 +212,7 @@ def show_why_none(console: "Console", summary: Summary, size: int) -> None:
     """Prints why a call has no plan. Only collectives in a node's memory have one."""
     for entry in summary.calls:
         if not entry.call.endswith("_init"):
-            continue  # such a call belongs to the test program itself
+            continue  # the test program itself makes this call
         name = f"{entry.call}, {size_text(size)}"
         for reason in entry.passed_on:
             console.print(f"{name}: left to {summary.mpi}: {reason}", highlight=False)

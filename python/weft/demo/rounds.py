@@ -78,7 +78,8 @@ class State:
 
 
 class Rounds:
-    """The measurement: all collectives in turn, and then again those that are undecided."""
+    """The measurement of one collective after the other, and then again of those that are
+    undecided."""
 
     def __init__(
         self,

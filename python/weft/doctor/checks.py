@@ -46,7 +46,7 @@ LEFTOVERS = {
 @dataclass
 class Finding:
     what: str
-    # It is None if the part is absent or not permitted, and nothing else is impaired by that.
+    # This is None if the part is absent or not permitted, and nothing else is impaired by that.
     good: bool | None
     note: str = ""
     fix: str = ""  # a command, or what to do; empty if the finding is good

@@ -114,7 +114,7 @@ class Case:
     nodes: int
     kernel: str
     communication_us: float
-    computation_us: tuple[float, ...]  # by amount of computation
+    computation_us: tuple[float, ...]  # time of the computation, for each amount of it
     curves: tuple[Curve, ...]  # curves of the candidates, with the blocking call first
     numbers: tuple[int, ...] = ()  # original numbers of the amounts of computation
 
@@ -201,7 +201,7 @@ def simplicity(curve: Curve) -> tuple[int, int]:
 
 
 def verdict(one: Curve, other: Curve, amount: int) -> str:
-    """Whether `one` is faster than, slower than or the same as `other`."""
+    """Returns whether `one` is faster than, slower than or the same as `other`."""
     return statistics.verdict(one.readings[amount].total, other.readings[amount].total)
 
 

@@ -39,7 +39,7 @@ UNDECIDED = "is not decided"
 LAB_BURST_BYTES = 256_000
 ELEMENTS = 10000  # number of elements in the kernel of three arrays
 NORMAL = "Normal"
-# By the study's name of the case, this is the number of progress threads that share a core.
+# Maps the study's name of a case to the number of progress threads that share a core.
 THREADS = {"Prog1": 1, "Prog2": 2, "Prog4": 4}
 
 
@@ -128,7 +128,7 @@ def _share(run: Run) -> str:
     )
 
 
-# For each series this is the fastest case, or the two cases of which the first was faster.
+# Maps each series to the fastest case, or to two cases of which the first was faster.
 THREADS_PUBLISHED = {
     "16 B, computation 1/2 of communication": ("Prog2",),
     "16 B, computation 2 of communication": (NORMAL,),

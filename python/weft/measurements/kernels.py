@@ -33,7 +33,7 @@ class Run:
     ranks: int
     problem: str
     network: str
-    times_us: dict[str, Statistic]  # by variant; BLOCKING is the one without overlap
+    times_us: dict[str, Statistic]  # times of each variant; BLOCKING is the one without overlap
     samples_us: dict[str, list[float]]
     # This is the communication's share of the blocking kernel's time; 0 if it was not counted.
     communication_share: float = 0.0

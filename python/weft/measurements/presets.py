@@ -40,15 +40,12 @@ UNKNOWN_CORES = 12
 
 @dataclass(frozen=True)
 class Preset:
-    """One published experiment.
-
-    `runs` has options of `weft bench`, by the names of its parameters (weft.bench.command.bench),
-    with one dictionary per run. It is empty if nothing of the experiment can be measured yet. If
-    `program` is set, the runs are options of that program of kernels/, and `judge` gets the figures
-    of a run.
-
-    `about` names options whose values define the experiment. `fixed` names options that the preset
-    of such a program does not accept. With `series`, all runs are judged together."""
+    """A published experiment. `runs` has options of `weft bench`, by the names of its parameters
+    (weft.bench.command.bench), with one dictionary per run. It is empty if nothing of the
+    experiment can be measured yet. If `program` is set, the runs are options of that program of
+    kernels/, and `judge` gets the figures of a run. `about` names options whose values define the
+    experiment. `fixed` names options that the preset of such a program does not accept. With
+    `series`, all runs are judged together."""
 
     name: str
     title: str
@@ -412,7 +409,7 @@ def atmosphere() -> Preset:
             " Allgather; a certain benefit is expected, without figures."
         ),
         program="atmosphere",
-        # So large, and by such links, communication is about half of the time.
+        # With this size and these links, communication takes about half of the time.
         runs=[
             {"arguments": words, "engines": "native,thread,auto", "lab": "nodes=2,rate=4gbit"}
             for words in (

@@ -51,8 +51,8 @@ def ever_missed(looks: int, level: float) -> float:
     A sample lies above or below the median with equal probability. An interval misses the median if
     too few samples lie on one of its sides."""
     first, missed = fewest(level), 0.0
-    # By the number of samples above the median, this is the probability of that number without a
-    # miss so far.
+    # Element i is the probability that i samples lie above the median and that no interval has
+    # missed it so far.
     by_count = [1.0]
     for n in range(1, looks + 1):
         pairs = zip([*by_count, 0.0], [0.0, *by_count])

@@ -80,7 +80,8 @@ class Begun:
     nodes: int
     ended: set[tuple[tuple, int]]  # pairs of a candidate's key and a round
     iteration_us: list[float]
-    samples: dict[tuple, list[float]]  # by kind, candidate's key or (MPI, own progress), and amount
+    # the key has the kind, the candidate's key or (MPI, own progress), and the amount
+    samples: dict[tuple, list[float]]
 
 
 class Store:

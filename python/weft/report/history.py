@@ -94,7 +94,7 @@ def judgement(found: Versus, allowed: float) -> tuple[bool, str]:
 
 @dataclass(frozen=True)
 class Course:
-    """One candidate in one case: its time in each result, divided by that in the oldest one."""
+    """A candidate in one case: its time in each result, divided by that in the oldest one."""
 
     title: str
     name: str

@@ -145,7 +145,7 @@ def joined_rows(
 def merged(spans: Sequence[Span], apart: float) -> list[tuple[Span, int]]:
     """Joins short spans of one kind that are close to each other."""
     found: list[tuple[Span, int]] = []
-    latest: dict[int, int] = {}  # by kind: index of the latest span in the result
+    latest: dict[int, int] = {}  # maps each kind to the index of its latest span in the result
     for span in sorted(spans, key=lambda one: one.begin):
         place = latest.get(span.kind)
         if place is not None and span.end - span.begin < 4 * apart:

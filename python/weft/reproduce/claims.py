@@ -62,12 +62,11 @@ class Needs:
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a paper.
-
-    `needs` names a requirement that no machine meets on which Weft is measured. Such a claim is not
-    tested. `here` has the requirements of the claim's measurement, if they exceed those of its
-    experiment. `ways` names the ways of the experiment that test this claim. `not_simulated` says
-    why the simulator cannot test it. If that is empty, the experiment's own reason holds."""
+    """A statement of a paper. `needs` names a requirement that no machine meets on which Weft is
+    measured. Such a claim is not tested. `here` has the requirements of the claim's measurement, if
+    they exceed those of its experiment. `ways` names the ways of the experiment that test this
+    claim. `not_simulated` says why the simulator cannot test it. If that is empty, the experiment's
+    own reason holds."""
 
     where: str  # section or figure of the paper
     words: str

@@ -1,9 +1,7 @@
-"""What a verdict of the simulator hangs on: the range of a machine's parameter in which a statement
-would hold.
-
-Each range was found by halving, with all other parameters as described. Nothing is fitted: the
-machine keeps its value, and the reason of the verdict says how far away the other one is.
-"""
+"""Says on which value of a machine's parameter a verdict of the simulator depends: the range in
+which a statement would hold. Each range was found by halving, with all other parameters as
+described. Nothing is fitted: the machine keeps its value, and the reason of the verdict says how
+far away the other one is."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from weft.sim import native
 
 @dataclass(frozen=True)
 class Range:
-    """`low` and `high` belong to the range; None: it has no end there."""
+    """`low` and `high` bound the range; None if it has no end there."""
 
     machine: str
     parameter: str  # group and name in the machine's file, such as core.switch_us
@@ -37,11 +35,11 @@ class Range:
 
 
 def would_hold(*ranges: Range) -> str:
-    """A sentence for the reason of a verdict."""
+    """Returns a sentence for the reason of a verdict."""
     return f"It would hold with {' or '.join(one.words for one in ranges)}."
 
 
-# Where no range is known: each parameter of the machine was varied from an eighth of its value to
+# No range is known here. Each parameter of the machine was varied from an eighth of its value to
 # eight times as much.
 NOWHERE = (
     "It would not hold with an eighth to eight times of any one of the machine's parameters either."

@@ -40,7 +40,7 @@ ODD_EVEN_HALF = (0.4, 0.6)
 PUBLISHED = (1.0, 3.0, 1.5)  # times as long as bind
 TWO_NODES = "numa:2 core:4 pu:1"  # figures 1 to 3: two NUMA nodes of four cores
 HALF = (0.4, 0.6)  # range of the share of the time
-NOTHING = 0.1  # hidden: at most that
+NOTHING = 0.1  # greatest share that counts as not hidden
 SOME = (
     "More than a tenth is hidden, in the slices of time that the system gives a rank's thread"
     " beside its computation; MPC schedules threads itself, in user space."
@@ -143,7 +143,7 @@ def listed(numbers: list[int]) -> str:
 
 @dataclass(frozen=True)
 class Work:
-    """Shares of the time in which each core of a thread works, and in which two of them work at
+    """The shares of the time in which each core of a thread works, and in which two of them work at
     once."""
 
     each: list[float]

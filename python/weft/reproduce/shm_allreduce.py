@@ -34,7 +34,7 @@ from weft.system.probe import how_to_build
 PROGRAM = "latency"
 SHORT, LONG = 8, 1 << 20  # buffer sizes in bytes
 PUBLISHED_RANKS = 128
-# This is the number of jobs of each kind, without and with Weft in turn; a confidence interval
+# This is the number of jobs of each kind, alternately without and with Weft; a confidence interval
 # needs six.
 ROUNDS = 7
 LINE = re.compile(r"^(?P<form>blocking|persistent) (?P<bytes>\d+) [\d.]+ (?P<us>[\d.]+)$")
@@ -44,7 +44,7 @@ ONE_SEGMENT = {SHORT: "node-tree", LONG: "node-ring"}
 EACH_SOCKET = {SHORT: "domain-tree", LONG: "domain-ring"}
 FORMS = {LIBRARY: ["blocking"], WEFT: ["persistent", "blocking"]}  # forms measured in one job
 SIMULATED_RANKS = (61, 64)
-Times = dict[tuple[int, str, int], Statistic]  # by number of ranks, library and form, and bytes
+Times = dict[tuple[int, str, int], Statistic]  # key: number of ranks, library and form, bytes
 
 
 def ranks_here(cores: int) -> int:
@@ -107,7 +107,7 @@ def measure(mpi: str, ranks: list[int]) -> Times:
     return {key: statistics.of(values) for key, values in samples.items()}
 
 
-SegmentTimes = dict[tuple[str, int], Statistic]  # by algorithm and bytes
+SegmentTimes = dict[tuple[str, int], Statistic]  # key: algorithm, bytes
 
 
 def domains() -> int:

@@ -10,7 +10,7 @@ from weft.reproduce.hangs import NOWHERE, Range, would_hold
 from weft.reproduce.published import named
 from weft.sim import native
 
-# By the name of the case, this is the number of progress threads on a core; 0 means none.
+# Maps the name of a case to the number of progress threads on a core; 0 means none.
 CASES = {"Normal": 0, "Prog1": 1, "Prog2": 2, "Prog4": 4}
 SIZES = {"16": "16 B", "1MiB": "1 MiB"}
 RATIOS = (0.5, 2.0)  # ratios of computation to communication, both as in case Normal
@@ -26,7 +26,7 @@ WHY = {
     "1MiB": "With more threads on a core, fewer cores move the data: Prog4 leads where these alone"
     " use up the memory's bandwidth, so that it hangs on how many times a core's it is.",
 }
-# By the machine, and the published figure.
+# The key names the machine, the case and the published figure.
 RANGES = {
     ("sapphire120", "16", 2.0): (Range("sapphire120", "core.switch_us", low=20.5),),
     ("knl64", "1MiB", 0.5): (
@@ -102,7 +102,8 @@ def totals(machine: str, cores: int, nodes: int, size: str, ratio: float) -> dic
 
 
 def why(machine: str, size: str, ratio: float) -> str:
-    """Says what in the model is against it, and on which of its parameters that hangs."""
+    """Returns what in the model contradicts the statement, and on which of the model's parameters
+    that depends."""
     if (machine, size, ratio) == ("knl64", "16", 0.5):
         return f"{OF_ONE_NODE} {NOWHERE}"
     reason = ALL_HIDDEN if (size, ratio) == ("16", 2.0) else WHY[size]

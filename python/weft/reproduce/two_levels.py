@@ -9,7 +9,7 @@ from weft.sim import native
 
 MACHINE, NODES, CORES = "sapphire120", 32, 120
 SIZES = {8: "8 B", 1 << 20: "1 MiB"}
-# This is the algorithm of one level that suits each size.
+# Maps each size to the algorithm of one level that suits it.
 ONE_LEVEL = {
     ("bcast", 8): "binomial",
     ("bcast", 1 << 20): "binomial",

@@ -43,7 +43,8 @@ class PingPong:
     unlooked_us: float  # time of the longest message that was not polled since it was posted
     one_way: list[tuple[int, float]]
     exchange: list[tuple[int, float]]  # times of one message in each direction at once
-    # For a message of this size, each side's core works as long as the following fields say.
+    # The two fields after this one are the times that each side's core works on a message of this
+    # size.
     core_bytes: int
     sender_core_us: float
     receiver_core_us: float

@@ -189,7 +189,7 @@ def python_command(info: CommandInfo, words: list[str]) -> Command:
         elif not described.hidden:
             command.options.append(option_of(name, annotation, described, default))
     settings = info.context_settings or {}
-    # Such a command ends with the command line of a program to run.
+    # A command without interspersed arguments ends with the command line of a program to run.
     if settings.get("allow_interspersed_args") is False:
         if text := " ".join(one.text for one in command.arguments if one.text):
             command.notes = {"Command": text}

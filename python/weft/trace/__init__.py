@@ -1,1 +1,1 @@
-"""`weft trace`: timelines that Weft has written, in other formats."""
+"""Converts timelines that Weft has written to other formats (`weft trace`)."""

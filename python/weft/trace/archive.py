@@ -19,15 +19,16 @@ from weft.trace.spans import Row, Span
 PACKAGE = "pip install 'weft-mpi[otf2]' (Python 3.9 to 3.11), or Debian's python3-otf2"
 ANCHOR = "traces.otf2"  # the file in the archive's folder that tools open
 NS_PER_S = 1_000_000_000
-ACTIVITIES = ("working", "polling", "asleep")  # of Weft's threads
+ACTIVITIES = ("working", "polling", "asleep")  # activities of Weft's threads
 
 
 class NoWriter(Exception):
-    """The package otf2 is not installed, or the archive cannot be made."""
+    """Raised if the package otf2 is not installed, or if the archive cannot be made."""
 
 
 def package() -> tuple[Any, Any]:
-    """Its two modules: the one to call, and the one below it, whose errors come through."""
+    """Returns the package's two modules: the one to call, and the one below it, whose errors come
+    through."""
     try:
         return importlib.import_module("otf2"), importlib.import_module("_otf2")
     except ImportError:
@@ -35,7 +36,8 @@ def package() -> tuple[Any, Any]:
 
 
 def write(directory: Path, rows: list[Row]) -> Path:
-    """Returns the file to open. Raises NoWriter, also if the directory is there already."""
+    """Writes the archive, and returns its file that tools open. Raises NoWriter, also if the
+    directory exists already."""
     otf2, below = package()
     if directory.exists():
         raise NoWriter(f"{directory} is there already; name a new directory for the archive")
@@ -53,7 +55,7 @@ def fill(otf2: Any, writer: Any, rows: list[Row]) -> None:
     known = writer.definitions
     job = known.system_tree_node("job")
     first_ns = min((span.began_ns for row in rows for span in row.spans), default=0)
-    regions: dict[tuple[str, str], Any] = {}  # by name and kind
+    regions: dict[tuple[str, str], Any] = {}  # regions by name and kind
     for row in rows:
         host = known.system_tree_node(host_of(row.process), "node", parent=job)
         process = known.location_group(row.process, system_tree_parent=host)
@@ -84,7 +86,7 @@ def region_of(otf2: Any, known: Any, span: Span) -> Any:
 
 
 def changes(spans: list[Span]) -> Iterator[tuple[int, Span, bool]]:
-    """The beginnings (True) and ends of a row's spans, in the order of time."""
+    """Returns the beginnings (True) and ends of a row's spans, in the order of time."""
     inside: list[Span] = []
     for span in spans:
         while inside and inside[-1].ended_ns <= span.began_ns:

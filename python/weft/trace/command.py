@@ -1,4 +1,4 @@
-"""`weft trace`: a timeline of Weft's in a format that other tools read."""
+"""Defines the options of `weft trace`, which converts a timeline for other tools."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,8 +1,6 @@
-"""A timeline's file as rows: Chrome's format, as `weft run`, `weft advise` and `weft sim` write it.
-
-Why rows are divided: in OTF2 a location's regions lie side by side or inside each other. Spans that
-overlap otherwise get a row of their own.
-"""
+"""Reads a timeline's file as rows. The file has Chrome's format, as `weft run`, `weft advise` and
+`weft sim` write it. Spans that overlap are divided among several rows, since in OTF2 the regions of
+a location lie side by side or inside each other."""
 
 from __future__ import annotations
 
@@ -13,29 +11,31 @@ from pathlib import Path
 
 
 class NoTrace(Exception):
-    """The file is no timeline of Weft's."""
+    """Raised if the file is no timeline of Weft's."""
 
 
 @dataclass(frozen=True)
 class Span:
     name: str
-    kind: str  # what the advisor says of it, such as "in flight"; "" in the other timelines
+    kind: str  # the advisor's name of the activity, such as "in flight"; "" in the other timelines
     began_ns: int
     ended_ns: int
 
 
 @dataclass(frozen=True)
 class Row:
-    """A thread of a rank, or a part of it: no two spans overlap unless one lies in the other."""
+    """A thread of a rank, or a part of it. No two spans overlap unless one lies inside the other.
+    """
 
     rank: int
-    process: str  # such as "rank 0 (node1)"
+    process: str  # for example "rank 0 (node1)"
     name: str
-    spans: list[Span]  # the outer one before those inside it
+    spans: list[Span]  # in order; an outer span stands before those inside it
 
 
 def read(path: Path) -> list[Row]:
-    """Raises NoTrace, and OSError if the file cannot be read."""
+    """Returns the rows of a timeline's file. Raises NoTrace, and OSError if the file cannot be
+    read."""
     try:
         events = json.loads(path.read_text())["traceEvents"]
         return rows_of(events)
@@ -68,9 +68,10 @@ def rows_of(events: list[dict]) -> list[Row]:
 
 
 def nested(spans: list[Span]) -> list[list[Span]]:
-    """Divides spans into rows in which each two lie apart or one inside the other."""
+    """Divides spans into rows, such that any two spans of a row lie apart or one inside the other.
+    """
     rows: list[list[Span]] = []
-    open_in: list[list[int]] = []  # by row: the ends of its open spans, the outer one first
+    open_in: list[list[int]] = []  # for each row the ends of its open spans, the outer one first
     for span in sorted(spans, key=lambda one: (one.began_ns, -one.ended_ns)):
         place = next((i for i, ends in enumerate(open_in) if fits(span, ends)), len(rows))
         if place == len(rows):
@@ -82,7 +83,8 @@ def nested(spans: list[Span]) -> list[list[Span]]:
 
 
 def fits(span: Span, ends: list[int]) -> bool:
-    """Whether it lies inside what is open in a row. What has ended before it is closed."""
+    """Returns whether the span lies inside the open spans of a row, after closing those that ended
+    before it."""
     while ends and ends[-1] <= span.began_ns:
         ends.pop()
     return not ends or span.ended_ns <= ends[-1]

@@ -101,7 +101,8 @@ class Summary:
 
 @dataclass(frozen=True)
 class Run:
-    """Seconds of the whole command, and of its program from MPI_Init to MPI_Finalize."""
+    """The times of one run in seconds: of the whole command, and of its program from MPI_Init to
+    MPI_Finalize."""
 
     wall_s: float
     summary: Summary | None = None
@@ -122,7 +123,7 @@ HERE = Setting()
 
 @dataclass
 class Way:
-    """Options of `weft run`, and the runs with them."""
+    """A way to run the program: options of `weft run`, and the runs with them."""
 
     options: list[str]
     runs: list[Run] = field(default_factory=list)

@@ -45,7 +45,7 @@ DISPLAYS = ("list", "tuple", "dictionary", "set")  # expressions that hold their
 
 @dataclass
 class Assignment:
-    """One assignment to variables, or to elements of them."""
+    """An assignment to variables, or to elements of them."""
 
     to: set[str]
     is_element: bool

@@ -84,7 +84,7 @@ def add_base(
         whole, part = (base.child_by_field_name(one) for one in FIELDS[base.type])
         if is_single or base == node or not is_address(source, base.parent):
             names.add(source.text(part))
-        else:  # the argument's count may reach from one member to the next
+        else:  # the count of the argument may reach from one member to the next
             names |= {source.text(one) for one in source.names(whole)}
         buffers.owners |= {source.text(one) for one in source.names(whole)}
         buffers.owners |= {"self", "this"} & {source.text(one) for one in descendants(whole)}

@@ -1,9 +1,6 @@
 """Moves a wait into the next iteration of a loop, if the record says that the result is first used
-there.
-
-A request that is null makes a wait do nothing, so no path through the loop has to be told apart.
-In Python, whose first uses are not measured, the source says whether they are in the next round.
-"""
+there. A wait for a null request does nothing, so all paths through the loop may have the same wait.
+In Python first uses are not measured, so the source says whether they are in the next round."""
 
 from __future__ import annotations
 
@@ -22,11 +19,11 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 LOOPS = ("for_statement", "while_statement", "do_loop")
-# Parts of a loop that run between two iterations. Of Fortran's DO the bounds do not, but nobody
-# names a buffer there.
+# Parts of a loop that run between two iterations. The bounds of Fortran's DO do not, but no buffer
+# is named there.
 HEADS = ("condition", "update")
 HEAD_OF_FORTRAN = "do_statement"
-# Objects of Python over which a loop runs without calling anything of the program's.
+# Objects of Python over which a loop runs without calling code of the program.
 QUIET = ("list", "tuple", "string")
 
 
@@ -39,7 +36,7 @@ class Carried:
 
 
 def loop_around(found: Found) -> Optional[Node]:
-    """The loop whose body has the call; None: it stands in another block."""
+    """Returns the loop whose body contains the call; None if it stands in another block."""
     if found.source.language == "fortran":
         return found.block if found.block.type in LOOPS else None
     loop = found.block.parent
@@ -68,7 +65,8 @@ def first_use(found: Found, wish: Wish, loop: Node, before: list[Node]) -> int |
 
 
 def index_of(place: Place, found: Found, wish: Wish, loop: Node, before: list[Node]) -> int | None:
-    """As first_use(), of one place. That of another function is where this is called."""
+    """Returns first_use() of one place. If the place is in another function, this is the first
+    statement that calls that function."""
     if is_in(place, found, wish):
         if place.line > last_line(loop):
             return len(before)
@@ -80,8 +78,8 @@ def index_of(place: Place, found: Found, wish: Wish, loop: Node, before: list[No
 
 
 def why_not_safe(found: Found, buffers: Buffers, judge: Judge, loop: Node) -> str:
-    """Returns what may touch the buffers behind the call or between two rounds, or why they may not
-    outlive the loop; "": nothing."""
+    """Returns what may touch the buffers behind the call or between two rounds, or why the buffers
+    may not outlive the loop; an empty string if nothing does."""
     source = found.source
     if may_be_left(found, loop):
         return "its loop may be left before its end"
@@ -101,7 +99,8 @@ def is_python(found: Found) -> bool:
 
 
 def why_error(found: Found, judge: Judge) -> str:
-    """Fortran's calls must have a variable for error codes, which may be read nowhere."""
+    """Returns why the call's error code prevents the wait in the next round; an empty string if it
+    does not. Fortran's calls must have a variable for it, which may be read nowhere."""
     source, error = found.source, found.error
     if error is None:
         return ""
@@ -119,7 +118,8 @@ def why_error(found: Found, judge: Judge) -> str:
 
 
 def why_odd_loop(found: Found, loop: Node) -> str:
-    """Returns what a loop of Python may run between two rounds, or after the last."""
+    """Returns what a loop of Python may run between two rounds or after the last; an empty string
+    if nothing."""
     source, over = found.source, loop.child_by_field_name("right")
     if loop.child_by_field_name("alternative") is not None:
         return "its loop has an else"
@@ -130,7 +130,8 @@ def why_odd_loop(found: Found, loop: Node) -> str:
 
 
 def carried(found: Found, buffers: Buffers, wish: Wish) -> Union[Carried, str]:
-    """Or why the wait stays in its round; "": nothing speaks for the next one."""
+    """Returns where the wait may stand in the next round, or why it stays in its round; an empty
+    string if nothing speaks for the next one."""
     source, loop = found.source, loop_around(found)
     if loop is None or not wish.is_known:
         return ""

@@ -21,9 +21,11 @@ class Patch:
     root: Path = field(default_factory=Path)  # folder in which it applies
     made: list[str] = field(default_factory=list)  # sentences about the changes that were made
     left: list[str] = field(default_factory=list)
-    files: dict[Path, tuple[str, str]] = field(default_factory=dict)  # before and after
-    modules: set[Path] = field(default_factory=set)  # the programs and libraries that they are of
-    changes: list[write.Change] = field(default_factory=list)  # as `made`
+    # text of each file before and after the change
+    files: dict[Path, tuple[str, str]] = field(default_factory=dict)
+    # programs and libraries that the changed files belong to
+    modules: set[Path] = field(default_factory=set)
+    changes: list[write.Change] = field(default_factory=list)  # the changes, in the order of `made`
 
 
 def check_current(wish: Wish, source: languages.Source, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Edits of source lines, from which a patch is made."""
+"""Defines edits of source lines, from which a patch is made."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from weft.advise.patch.languages import Source
 
 @dataclass(frozen=True)
 class Edit:
-    """An edit that replaces lines first to last, both included. If last is before first, it inserts
-    lines."""
+    """Replaces lines first to last, both included. If last is before first, it inserts lines."""
 
     first: int
     last: int

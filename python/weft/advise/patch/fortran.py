@@ -1,4 +1,4 @@
-"""Fortran's part of a change: by which interface a function calls MPI, and what must be
+"""Writes Fortran's part of a change: by which interface a function calls MPI, and what must be
 declared."""
 
 from __future__ import annotations
@@ -173,14 +173,14 @@ def is_array(source: Source, place: Node, name: str) -> bool:
 
 
 def dummy_names(source: Source, procedure: Node) -> list[str]:
-    """Returns the names of its arguments, in their order."""
+    """Returns the names of the procedure's arguments, in their order."""
     head = procedure.named_children[0]
     lists = [one for one in head.named_children if one.type == "parameters"]
     return [source.text(one) for parameters in lists for one in source.names(parameters)]
 
 
 def constant_of(source: Source, function: Node, name: str) -> bool:
-    """Returns whether the name is a constant in this unit: its own, or one that it sees."""
+    """Returns whether the name is a constant of this unit, or of another one that the unit sees."""
     for other, unit in units_seen(source, function):
         constants = (one for one in unit.named_children if one.type == "parameter_statement")
         if name in {other.text(x) for one in constants for x in other.names(one)}:

@@ -1,6 +1,6 @@
-"""Finds other functions that may access a function's buffers: callers that pass them, and callees
-that keep a pointer to them. The functions are searched in the same file and in the others of its
-folder."""
+"""Finds other functions that may access a function's buffers: those that call it and pass them, and
+those that it calls and that keep a pointer to them. The functions are searched in the same file and
+in the others of its folder."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def index_of(path: Path, language: str, changed: int) -> Index:
 
 @dataclass
 class Elsewhere:
-    """How the buffers of a function are accessible in other functions."""
+    """Says how other functions may access the buffers of a function."""
 
     names: set[str] = field(default_factory=set)
     is_far: bool = False  # functions can reach the buffers without an argument
@@ -233,7 +233,8 @@ class Functions:
 
     def elsewhere(self, scope: Scope, group: set[str], seen: set | None = None) -> Elsewhere:
         """Returns the other names, such as globals or further parameters, through which the memory
-        of a function's names `group` may be accessed, since callers pass it or callees keep it."""
+        of a function's names `group` may be accessed, since calling functions pass it or called
+        functions keep it."""
         source, function = scope.source, scope.function
         seen = set() if seen is None else seen
         kept = self.kept(scope, group)

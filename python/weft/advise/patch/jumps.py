@@ -40,7 +40,7 @@ def leaves(source: Source, node: Node, statement: Node) -> bool:
     if source.language == "fortran" and node.type == "keyword_statement":
         words = source.text(node).split()
         is_jump = any(one.type == "statement_label_reference" for one in node.named_children)
-        # The jump to the label decides, and not the labelled CONTINUE.
+        # The jump to the label decides, not the labelled CONTINUE.
         if words == ["continue"] or is_jump:
             return False
         in_loop = any(one.type in grammar.loops for one in around)

@@ -1,4 +1,4 @@
-"""Whether a call of C or C++ has the same arguments in each round of a loop."""
+"""Finds out whether a call of C or C++ has the same arguments in each round of a loop."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def constant_numbers(source: Source) -> set[str]:
 
 
 def words(definition: str) -> set[str]:
-    """Names in a macro's definition."""
+    """Returns the names in a macro's definition."""
     letters = (
         one if one.isalnum() or one == "_" else " " for one in definition.partition("define")[2]
     )
@@ -78,7 +78,7 @@ def words(definition: str) -> set[str]:
 
 
 def changed_in(source: Source, loop: Node) -> set[str]:
-    """Names that get a value there, or whose address is taken."""
+    """Returns the names that get a value in the loop, or whose address is taken there."""
     found = {name for one in assignments(source, loop) if not one.is_element for name in one.to}
     for one in descendants(loop):
         if one.type == "update_expression" or is_address(source, one):
@@ -87,7 +87,7 @@ def changed_in(source: Source, loop: Node) -> set[str]:
 
 
 def addresses_kept(source: Source, function: Node) -> set[str]:
-    """Names whose address may be known to a function that is called; MPI keeps none of them."""
+    """Returns the names whose address a called function may know. MPI keeps none of them."""
     found = set()
     for one in descendants(function):
         call = one.parent.parent if one.parent is not None else None
@@ -128,7 +128,8 @@ def variables(found: Found) -> set[str]:
 
 
 def why_never(found: Found) -> str:
-    """Returns why its arguments may change in any loop; "": that depends on the loop."""
+    """Returns why the call's arguments may change in any loop; an empty string if that depends on
+    the loop."""
     source, function, own = found.source, found.function, variables(found)
     if not all(one.type in PLAIN for node in found.arguments for one in descendants(node)):
         return "its arguments are more than names and numbers"

@@ -1,8 +1,6 @@
-"""Whether a call of Fortran has the same arguments in each round of a loop.
-
-Why more is asked than in C: a procedure may change each number that it is given, and move each
-allocatable array.
-"""
+"""Finds out whether a call of Fortran has the same arguments in each round of a loop. The rules are
+stricter than in C, since a procedure may change each number that it is given, and move each
+allocatable array."""
 
 from __future__ import annotations
 
@@ -30,13 +28,13 @@ EXPRESSIONS = (
     *("math_expression", "relational_expression", "logical_expression", "unary_expression"),
     *("parenthesized_expression", "extent_specifier", "concatenation_expression"),
 )
-# Statements and parts of them that only read the names in their expressions.
+# Statements, and parts of statements, that only read the names in their expressions.
 READS = (
     *("if_statement", "elseif_clause", "while_statement", "print_statement", "output_item_list"),
     *("select_case_statement", "case_statement", "unit_identifier", "size"),
 )
 ALLOCATIONS = ("allocate_statement", "deallocate_statement")
-# Calls of MPI whose arguments at these places are only read.
+# Calls of MPI that only read some of their arguments.
 POINT_TO_POINT = ("send", "ssend", "isend", "issend", "recv", "irecv")
 READ_OF_MPI = dict.fromkeys((f"mpi_{one}" for one in POINT_TO_POINT), range(1, 6))
 READ_OF_MPI |= dict.fromkeys(("mpi_comm_rank", "mpi_comm_size"), range(1))
@@ -44,7 +42,7 @@ PLAIN = ("identifier", "number_literal", "call_expression", "argument_list", *EX
 
 
 def is_element(source: Source, node: Node) -> bool:
-    """Returns whether this looks like a call and is an element of an array."""
+    """Returns whether the node looks like a call but is an element of an array."""
     head = node.named_children[0]
     return node.type == "call_expression" and is_array(source, node, source.text(head))
 
@@ -70,7 +68,8 @@ def numbers(found: Found) -> set[str]:
 
 
 def why_never(found: Found) -> str:
-    """Returns why its arguments may change in any loop; "": that depends on the loop."""
+    """Returns why the call's arguments may change in any loop; an empty string if that depends on
+    the loop."""
     source, function = found.source, found.function
     for one in (x for argument in found.arguments for x in descendants(argument)):
         if one.is_named and one.type not in PLAIN:
@@ -109,7 +108,7 @@ def is_in_namelist(found: Found, name: str) -> bool:
 
 
 def is_seen_inside(found: Found, name: str) -> bool:
-    """Returns whether a procedure inside of the function sees this variable of it."""
+    """Returns whether a procedure inside the function sees this variable of it."""
     source = found.source
     parts = (one for one in found.function.named_children if one.type == "internal_procedures")
     units = (unit for part in parts for unit in part.named_children if unit.type != "comment")
@@ -159,7 +158,8 @@ def may_move(found: Found, mention: Node) -> bool:
     around = [one.type for one in ancestors(mention)]
     if any(one in ALLOCATIONS for one in around):
         return True
-    if parent.type == "assignment_statement":  # as a whole, which may have another size
+    # an array that is assigned as a whole may get another size
+    if parent.type == "assignment_statement":
         return parent.named_children[0] == mention
     if parent.type != "argument_list" or is_element(source, parent.parent):
         return parent.type in ("keyword_argument", "pointer_association_statement")
@@ -183,7 +183,7 @@ def is_only_read(found: Found, call: Node, mention: Node) -> bool:
 
 
 def dummies_of(found: Found, call: Node, argument: Node) -> Iterator[str]:
-    """Yields what the procedures that may be called declare of this argument."""
+    """Yields the declarations of this argument in the procedures that may be called."""
     source = found.source
     given = source.arguments(call)
     for other, procedure in found.functions.definitions(source.callee(call)):

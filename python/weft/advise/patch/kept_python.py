@@ -1,6 +1,5 @@
-"""Whether a call of Python has the same arguments in each round of a loop: its names stand for the
-same objects, and these for the same memory.
-"""
+"""Finds out whether a call of Python has the same arguments in each round of a loop: its names must
+stand for the same objects, and these for the same memory."""
 
 from __future__ import annotations
 
@@ -39,20 +38,21 @@ def base_of(source: Source, node: Node) -> Node:
 
 
 def is_constant(source: Source, node: Node) -> bool:
-    """Returns whether it belongs to a module, such as MPI.DOUBLE."""
+    """Returns whether the value belongs to a module, such as MPI.DOUBLE."""
     base = base_of(source, node)
     return node.type == "attribute" and source.text(base) in imported(source)
 
 
 def parts(found: Found) -> Iterator[Node]:
-    """Yields what the call is made of: its object, and the values of its arguments."""
+    """Yields the parts of the call: its object, and the values of its arguments."""
     yield found.call.child_by_field_name("function").child_by_field_name("object")
     for one in found.arguments:
         yield one.child_by_field_name("value") if one.type == "keyword_argument" else one
 
 
 def why_odd(found: Found, node: Node) -> str:
-    """Returns why this value may be another object in each round; "": its names decide."""
+    """Returns why this value may be another object in each round; an empty string if only its names
+    decide that."""
     source = found.source
     if node.type in ("identifier", "integer", "none") or is_constant(source, node):
         return ""
@@ -67,7 +67,8 @@ def why_odd(found: Found, node: Node) -> str:
 
 
 def why_array(found: Found, indices: list[Node]) -> str:
-    """NumPy copies what an array of indices selects."""
+    """Returns why these indices make a copy of the array; an empty string if they do not. NumPy
+    copies what an array of indices selects."""
     alone = [found.source.text(one) for one in indices if one.type == "identifier"]
     return f"its index {alone[0]} may be an array" if alone else ""
 
@@ -84,7 +85,7 @@ def names(found: Found) -> set[str]:
 
 
 def attributes(found: Found) -> set[str]:
-    """Returns names behind a point, as in [part, MPI.DOUBLE]."""
+    """Returns the names of attributes, as in [part, MPI.DOUBLE]."""
     source = found.source
     inside = (x for one in parts(found) for x in descendants(one) if x.type == "attribute")
     return {source.text(one.child_by_field_name("attribute")) for one in inside}
@@ -98,7 +99,7 @@ def values(found: Found, name: str) -> list[Assignment]:
 
 
 def is_numpy(found: Found, name: str) -> bool:
-    """Returns whether the name only stands for arrays of NumPy."""
+    """Returns whether the name stands only for arrays of NumPy."""
     source = found.source
 
     def is_array(value: Node) -> bool:
@@ -116,7 +117,8 @@ def is_numpy(found: Found, name: str) -> bool:
 
 
 def why_never(found: Found) -> str:
-    """Returns why its arguments may change in any loop; "": that depends on the loop."""
+    """Returns why the call's arguments may change in any loop; an empty string if that depends on
+    the loop."""
     source = found.source
     if why := next(filter(None, (why_odd(found, one) for one in parts(found))), ""):
         return why
@@ -149,7 +151,7 @@ def why_not(found: Found, loop: Node) -> str:
 
 
 def bound_in(found: Found, loop: Node) -> Iterator[str]:
-    """Yields the names that may get another value there."""
+    """Yields the names that may get another value in the loop."""
     source = found.source
     for made in assignments(source, loop):
         if not made.is_element:

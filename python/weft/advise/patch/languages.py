@@ -1,4 +1,4 @@
-"""The grammars of tree-sitter, and the names of their nodes in each language."""
+"""Holds the grammars of tree-sitter, and the names of their nodes in each language."""
 
 from __future__ import annotations
 

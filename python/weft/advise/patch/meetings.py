@@ -75,7 +75,7 @@ def uses_files(source: Source, call: Node) -> bool:
         module = source.text(head).partition(".")[0]
         is_of_numpy = module in ("np", "numpy") and name in OF_NUMPY
         return is_of_numpy or module in MODULES or name in FILES["python"]
-    # A method has nothing to do with the C function of its name.
+    # A method is not the C function of the same name.
     if head.type == "field_expression":
         return name == "open"
     return name in FILES[source.language]

@@ -1,7 +1,5 @@
-"""Makes a call in a loop persistent if its arguments are the same each time.
-
-Why in the loop: who never makes the call plans nothing.
-"""
+"""Makes a call in a loop persistent if its arguments are the same each time. The initialisation
+stands inside the loop, so that a program which never makes the call initialises nothing."""
 
 from __future__ import annotations
 
@@ -21,8 +19,9 @@ KEPT = {"c": kept_c, "c++": kept_c, "fortran": kept_fortran, "python": kept_pyth
 
 
 class Planned(NamedTuple):
-    loop: Optional[Node]  # the outermost one in which the call keeps its arguments
-    why_not: str = ""  # it is not planned; "": it is, or there is no loop, or no such call
+    loop: Optional[Node]  # the outermost loop in which the call keeps its arguments
+    # why the call is not planned; "" if it is, or if there is no loop or no persistent form
+    why_not: str = ""
 
 
 def may_be_left(found: Found, loop: Node) -> bool:
@@ -46,7 +45,7 @@ def stands_alone(source: Source, loop: Node) -> bool:
 
 
 def loops_around(found: Found) -> list[Node]:
-    """Those of its function, the innermost first."""
+    """Returns the loops around the call in its function, the innermost first."""
     around = list(ancestors(found.statement))
     inside = around[: around.index(found.function)]
     return [one for one in inside if one.type in found.source.grammar.loops]

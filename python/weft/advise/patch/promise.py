@@ -1,7 +1,6 @@
-"""The gain that a patch promises: recorded calls are replayed as they were, with Weft and without,
+"""Promises the gain of a patch: recorded calls are replayed as they were, with Weft and without,
 and as the patch makes them, with Weft. These are the three programs that `weft advise --apply`
-compares, so a plan, another algorithm and the node's memory count as they do there.
-"""
+compares, so a plan, another algorithm and the node's memory count as they do there."""
 
 from __future__ import annotations
 
@@ -34,10 +33,11 @@ STRETCH_NS = 600_000_000
 
 @dataclass
 class Promise:
-    """Both unchanged programs and the changed one, by the recorded run's time, round by round."""
+    """Times of the unchanged program with Weft and of the changed one, round by round, divided by
+    the time without Weft."""
 
     with_weft: list[float]
-    changed: list[float]  # each wait stands where the record has the first use
+    changed: list[float]  # times if each wait stands where the record has the first use
     # Times of the changed form if waits that the source has before the measured first use follow
     # their calls at once. The real time lies between the two. Empty without such waits.
     waiting: list[float]
@@ -46,7 +46,7 @@ class Promise:
 
     @property
     def is_beside_weft(self) -> bool:
-        """Whether Weft shortens the unchanged program."""
+        """Returns whether Weft shortens the unchanged program."""
         return median(self.with_weft) < 1
 
     @property
@@ -66,7 +66,7 @@ class Promise:
         return Statistic(middle, low / (1 + self.error), high * (1 + self.error), most.n)
 
     def is_kept(self, gain: Statistic) -> bool:
-        """Whether the interval of a measured gain overlaps the promised one."""
+        """Returns whether the interval of a measured gain overlaps the promised one."""
         own = self.times_as_fast
         return gain.low <= own.high and gain.high >= own.low
 
@@ -79,8 +79,8 @@ class Promise:
 
 
 def forms_of(changes: Iterable[Change], advice: Advice) -> list[Form]:
-    """The form of the patch; and one in which the waits that stand before the measured first use
-    follow their calls at once, if there are such."""
+    """Returns the form that the patch makes. If the source has waits before the measured first use,
+    also returns a form in which they follow their calls at once."""
     late: list[Changed] = []
     soon: list[Changed] = []
     for one in changes:
@@ -142,7 +142,8 @@ def replayed(
     changes: list[Change],
     budget_s: float,
 ) -> Promise:
-    """NotReplayed says why nothing can be promised."""
+    """Replays recorded calls as they were and as the changes make them. Raises NotReplayed, which
+    says why nothing can be promised."""
     forms = forms_of(changes, advice)
     sites = [one.site for one in forms[0]]
     if unknown := [site.call for site in sites if not is_known(site)]:

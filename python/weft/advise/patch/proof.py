@@ -1,8 +1,6 @@
 """Measures whether a patch is worth keeping: builds the program without and with it, and runs both
-in turn.
-
-The unchanged program runs without Weft and with Weft, and the patch is compared with the faster of
-these, since a gain of Weft without a change is no merit of the patch."""
+alternately. The unchanged program runs without Weft and with Weft, and the patch is compared with
+the faster of these, since a gain of Weft without a change is no merit of the patch."""
 
 from __future__ import annotations
 
@@ -85,12 +83,13 @@ class Proof:
     printed: dict[str, list[answers.Lines]] = field(default_factory=dict)
     verdict: Verdict = field(default_factory=lambda: Verdict("", None))
     running: str = UNCHANGED
-    where: str = ""  # the change is kept
-    promise: Optional[Promise] = None  # None: no call could be replayed
+    where: str = ""  # where the kept change is; "" if none is kept
+    promise: Optional[Promise] = None  # None if no call could be replayed
 
     @property
     def is_promise_kept(self) -> Optional[bool]:
-        """None: nothing was promised, or nothing measured."""
+        """Returns whether the measured gain keeps the promise; None if nothing was promised or
+        measured."""
         if not self.promise or not self.trial.rounds:
             return None
         return self.promise.is_kept(self.trial.gain(self.trial.changed))
@@ -205,7 +204,7 @@ class Proof:
         return answers.compare(self.printed[UNCHANGED], self.printed[CHANGED])
 
     def measure(self) -> None:
-        """Runs the programs in turn, and sets the verdict."""
+        """Runs the programs alternately, and sets the verdict."""
         try:
             self.run(self.trial.ways[0])
             rounds.Rounds(self.trial, self.run).measure(self.look)
@@ -347,8 +346,8 @@ def prove(
     tell: Callable[[str], None],
     promised: Callable[[], Optional[Promise]] = lambda: None,
 ) -> Proof:
-    """Unproven says why there is no verdict; then nothing is left of the trees. promised: is called
-    once both programs are built."""
+    """Measures whether the patch is worth keeping. Raises Unproven, which says why there is no
+    verdict, after removing the trees. `promised` is called once both programs are built."""
     root = root_of(patch)
     check(patch, command, root, build)
     try:

@@ -1,4 +1,4 @@
-"""The reason why a call is left as it is."""
+"""Defines the reason why a call is left as it is."""
 
 from __future__ import annotations
 

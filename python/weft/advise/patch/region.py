@@ -238,8 +238,8 @@ def plain(function: str) -> str:
 
 
 def function_at(place: Place, language: str) -> str:
-    """Returns the function that has this line, which the compiler may have put into another; "": it
-    is not known."""
+    """Returns the source's function that has this line, which the compiler may have inlined
+    elsewhere; "" if it is not known."""
     try:
         source = read(Path(place.file), language)
     except Refusal:
@@ -300,7 +300,7 @@ class Region:
     start: Node  # the call is started before this statement
     inside: list[Node]  # statements that run while the call is in flight
     until: Node | None  # the wait stands before this statement; None: at the end of the block
-    why: str  # it is not waited for later; "": the block ends
+    why: str  # why the wait does not stand later; "" if the block ends there
     is_late: bool = True  # the wait stands where the record has the first use
 
 
@@ -330,7 +330,7 @@ def region_of(found: Found, buffers: Buffers, wish: Wish) -> Region:
     for index, statement in enumerate(following[:measured]):
         if why_not := judge.why(statement):
             why, end = why_not, index
-            # Where Python touches a result first is not measured.
+            # In Python the first use is not measured, so the wait cannot precede it.
             is_early = source.language != "python"
             break
     while end > 0 and is_directive(source, following[end - 1]):

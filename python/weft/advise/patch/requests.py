@@ -1,4 +1,4 @@
-"""The lines of a change that handle its request, in the language of the source."""
+"""Writes the lines of a change that handle its request, in the language of the source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from weft.advise.patch.fortran import Interface, touch
 
 @dataclass
 class Request:
-    """A request of a changed call. Fortran's has an interface, and the variables that MPI gets."""
+    """The request of a changed call. In Fortran it has an interface, and the variables whose memory
+    MPI gets."""
 
     found: Found
     name: str
@@ -25,7 +26,7 @@ class Request:
 
     @property
     def error(self) -> str:
-        """The variable that gets error codes."""
+        """Returns the variable that gets error codes."""
         own = self.found.error
         return "" if own is None else self.found.source.text(own)
 
@@ -55,8 +56,8 @@ class Request:
         return [head.format(condition), *(f"  {one}" for one in lines), end]
 
     def started(self) -> list[str]:
-        """Returns the start of a persistent request. The compiler of Fortran has to store what is
-        sent before, since the call does not name it."""
+        """Returns the lines that start a persistent request. In Fortran they make the compiler
+        store the sent data first, since the start does not name them."""
         if self.language == "python":
             return [f"{self.name}.Start()"]
         return [*self._touches(), self._called("MPI_Start")]
@@ -74,7 +75,8 @@ class Request:
         return self.if_not_null([self._called("MPI_Request_free")])
 
     def _called(self, function: str, *more: str) -> str:
-        """Returns the call of a function of C or Fortran; one that frees tells no error of C."""
+        """Returns the call of a function in C or Fortran. The call that frees a request returns no
+        error code in C."""
         if self.language == "fortran":
             words = [self.name, *more, *filter(None, [self.error])]
             return f"call {function}({', '.join(words)})"

@@ -18,8 +18,8 @@ from pathlib import Path
 
 BRANCH = "weft-advise"
 MOST_BYTES, MOST_FILES = 4 << 30, 200_000  # most bytes and files that are copied
-# Build folders with these files contain the path of the tree: building in a copy of one would build
-# in the user's tree.
+# Build folders with these files contain the path of the tree. A build in a copy of such a folder
+# would build in the user's tree.
 BOUND = ("CMakeCache.txt", "meson-private")
 FOREIGN = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
 NOBODY = {
@@ -72,7 +72,7 @@ class Trees(ABC):
 
 
 class Copies(Trees):
-    """Copies of a folder that is not in a git checkout."""
+    """Plain copies of a folder that is not in a git checkout."""
 
     is_kept = False
 

@@ -1,5 +1,5 @@
-"""The calls that a record advises to change, as plain data: where they are in the source, and what
-was measured about them."""
+"""Holds the calls that a record advises to change, as plain data: where they are in the source, and
+what was measured about them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from weft.advise.store import Stored
 
 INTERPRETER = re.compile(r"python[\d.]*")
 PLANS_OF_MPI4PY = 4  # the first version with persistent collectives
-ANSWER_S = 20  # for an interpreter
+ANSWER_S = 20  # time limit in seconds for an interpreter to say its version
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Wish:
     function: str = ""  # function that contains the call
     # Place where other ranks make the same call; "" if they make it at this line, too.
     elsewhere: str = ""
-    plan: str = ""  # MPI_Allreduce_init, where each call has the same arguments
+    plan: str = ""  # MPI_Allreduce_init or its like, if each call has the same arguments
 
     @property
     def place(self) -> str:
@@ -90,7 +90,7 @@ def line_of(site: Site) -> str:
 
 @lru_cache
 def version_of_mpi4py(interpreter: str) -> int:
-    """Returns the first number of its version; 0: there is none."""
+    """Returns the first number of the version of the interpreter's mpi4py; 0 if there is none."""
     words = [interpreter, "-c", "import mpi4py; print(mpi4py.__version__)"]
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=ANSWER_S)
@@ -100,13 +100,14 @@ def version_of_mpi4py(interpreter: str) -> int:
 
 
 def plans_in_python(command: Iterable[str]) -> bool:
-    """Whether the interpreter in the command has an mpi4py with persistent collectives."""
+    """Returns whether the interpreter in the command has an mpi4py with persistent collectives."""
     names = (one for one in command if INTERPRETER.fullmatch(Path(one).name))
     return any(version_of_mpi4py(one) >= PLANS_OF_MPI4PY for one in names)
 
 
 def planned(alike: list[Site], stored: Stored, command: Iterable[str]) -> str:
-    """The persistent form, where the job's library has it."""
+    """Returns the persistent form of the call, if the job's MPI library has it; otherwise an empty
+    string."""
     names = {persistent(site) for site in alike}
     libraries = {row["library"] for row in stored["rank"]}
     if len(alike) != 1 or len(libraries) != 1:
@@ -118,7 +119,7 @@ def planned(alike: list[Site], stored: Stored, command: Iterable[str]) -> str:
 
 def wish_of(site: Site, alike: list[Site], module: str) -> Wish:
     """Returns what is known about the call of a site. `alike`: all sites of this source line, which
-    differ in message sizes or callers."""
+    differ in message sizes or calling functions."""
     frame = site.frames[0]
     measured = [one for one in alike if one.after.least]
     is_known = all(one.users or one.language == "python" for one in measured) and bool(measured)

@@ -38,8 +38,8 @@ def check_lines(source: Source, *nodes: Node) -> None:
 
 
 def call_lines(found: Found, name: str, own: Request, *more: str) -> list[str]:
-    """The lines of the call's statement, which calls this function, without its indent. more:
-    arguments of C and Fortran behind its own, before the error code."""
+    """Returns the lines of the call's statement, without its indent, if it calls this function.
+    more: arguments of C and Fortran after its own, before the error code."""
     source, call, statement = found.source, found.call, found.statement
     head = call.named_children[0]
     named = list(source.names(head))[-1]
@@ -86,7 +86,7 @@ class Change:
     lines: tuple[int, int]  # the first and last line between which the request is in flight
     function: tuple[int, int]
     is_planned: bool = False
-    is_earlier: bool = False  # it starts before statements that stood in front of the call
+    is_earlier: bool = False  # the call starts before statements that stood in front of it
     is_late: bool = True  # the wait stands where the record has the first use
     own_types: list[str] = field(default_factory=list)  # its data types that the source commits
 
@@ -131,7 +131,8 @@ def change(source: Source, wish: Wish, number: int) -> Change:
 
 
 def declared(found: Found, wish: Wish, own: Request) -> list[Edit]:
-    """The edits by which a unit of Fortran gets the request, and says which memory MPI has."""
+    """Returns the edits by which a unit of Fortran declares the request, and says which memory MPI
+    has."""
     if found.source.language != "fortran":
         return []
     own.memory = arguments_of_memory(found, wish)
@@ -190,7 +191,7 @@ def carried_change(found: Found, wish: Wish, one: carry.Carried, own: Request) -
 
 
 def around(source: Source, loop: Node, before: list[str], behind: list[str]) -> list[Edit]:
-    """Lines in front of a loop and behind it."""
+    """Returns the edits that insert lines in front of a loop and behind it."""
     first, last = first_line(loop), last_line(loop)
     indent = indent_of(source, first)
     return [
@@ -207,7 +208,7 @@ def noted(wish: Wish, how: str, why: str, not_planned: str = "", not_carried: st
 
 
 def own_lines(found: Found, lines: list[str]) -> list[str]:
-    """Indented, with what stands behind the call, such as a comment."""
+    """Returns the lines, indented, followed by what stands behind the call, such as a comment."""
     source, last = found.source, last_line(found.statement)
     indent = indent_of(source, first_line(found.statement))
     if len({first_line(one) for one in found.following} & {last}) or closes(source, found, last):

@@ -211,7 +211,7 @@ def won(
     site: Site, operation: Operation, costs: Costs, faster: float
 ) -> tuple[float, float | None]:
     """Returns two shares of a call's time: what Weft saves without a change, and what the change
-    saves in addition. The second is None if the window is not known."""
+    saves in addition. The second is None if the idle time of the buffer is not known."""
     library, auto = costs.library(operation), costs.auto(operation)
     if library.us <= 0:
         return 0.0, None

@@ -37,7 +37,7 @@ class Scale:
     name: str
     computation: float  # the power of a rank's computation
     kinds: Mapping[str, float]
-    # By the name of a call, or by FILE:LINE, this is the power by which its bytes change.
+    # Maps the name of a call, or FILE:LINE, to the power by which its bytes change.
     sites: Mapping[str, float] = field(default_factory=dict)
 
     def of_site(self, site: Site, kind: str) -> float:
