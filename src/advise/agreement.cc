@@ -104,8 +104,8 @@ class Held {
   bool holds_ = false;
 };
 
-// Returns the index of the caller's call site in the table Shared::lines. Adds the site if this
-// rank calls from there for the first time. Returns 0, an entry that is never used, if the table is
+// Returns the index of this call's call site in the table Shared::lines. Adds the site if this rank
+// calls from there for the first time. Returns 0, an entry that is never used, if the table is
 // full.
 std::uint32_t shared_line(CallId id, const Caller& caller) {
   static auto& known = *new std::unordered_map<std::uint64_t, std::uint32_t>;

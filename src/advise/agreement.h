@@ -1,8 +1,8 @@
 // Compares each collective call with the matching calls of the communicator's other ranks, for
 // `weft check`: the function, root, counts, datatypes and operator. The ranks of a node share a
 // table in memory. A rank stores its call there before it makes the call, so that a difference is
-// reported even if the call then fails or never returns. The caller of each function must hold
-// Recorder::lock().
+// reported even if the call then fails or never returns. Recorder::lock() must be held when these
+// functions are called.
 #pragma once
 
 #include <cstdint>

@@ -40,8 +40,8 @@ struct Counted {
   std::int64_t calls, ns;
 };
 // Adds a timed call that took `ns` nanoseconds, and the untimed calls before it, to the total of
-// its function. Returns what was added. The caller of this function and of count_rest() must hold
-// Recorder::lock().
+// its function. Returns what was added. Recorder::lock() must be held when this function or
+// count_rest() is called.
 Counted count_timed(CallTotal& total, CallId id, std::int64_t ns);
 // Adds the untimed calls since the last timed one to the number of calls.
 void count_rest(CallTotal& total, CallId id);

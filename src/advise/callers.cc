@@ -1,6 +1,6 @@
-// Finds the callers of MPI by their return addresses. If the call comes from a language binding,
-// the stack is unwound. If it comes from mpi4py, the Python interpreter is asked, while its lock is
-// held.
+// Finds the functions that call MPI by their return addresses. If the call comes from a language
+// binding, the stack is unwound. If it comes from mpi4py, the Python interpreter is asked, while
+// its lock is held.
 #include "advise/callers.h"
 
 #include <dlfcn.h>
@@ -255,8 +255,8 @@ void write_place(const Python& p, void* code, Written& entry) {
     if (object) p.Release(object);
 }
 
-// Returns the cached description of a line, after adding it if necessary. It takes over the
-// caller's reference to `code`.
+// Returns the cached description of a line, after adding it if necessary. It takes over one
+// reference to `code`.
 const Written& place_in(const Python& p, void* code, int line, std::uint32_t walk) {
   constexpr std::uintptr_t kAligned = 16;
   const std::uintptr_t key =
@@ -277,9 +277,9 @@ const Written& place_in(const Python& p, void* code, int line, std::uint32_t wal
   return entry;
 }
 
-// Adds the Python functions on the stack to the caller, from the innermost outwards until one
-// belongs to no library, as class Way does; only the innermost one if not `all`. Every frame but
-// the first is an owned reference.
+// Adds the Python functions on the stack to `caller`, from the innermost outwards until one belongs
+// to no library, as class Way does; only the innermost one if not `all`. Every frame but the first
+// is an owned reference.
 void add_python_frames(const Python& p, Caller& caller, bool all) {
   constexpr int kOwn = 4, kMost = 24;
   static_assert(kMost < kWritten);
@@ -311,7 +311,7 @@ void add_python_frames(const Python& p, Caller& caller, bool all) {
 Caller python_caller(std::uintptr_t address, bool all) {
   Caller caller{.address = address, .binding = Binding::python};
   const Python& p = python();
-  // This happens because mpi4py may finalise MPI after the Python interpreter has ended.
+  // mpi4py may finalise MPI after the Python interpreter has ended.
   if (!p.ready || !p.IsInitialized()) return caller;
   if (!written) written = static_cast<Written*>(std::calloc(kWritten, sizeof(Written)));
   if (!written) return caller;

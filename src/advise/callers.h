@@ -43,16 +43,16 @@ struct Called {
 // Fortran's are skipped. For an interpreted program, returns the source line that the interpreter
 // is running.
 Caller find_caller(Called called);
-// Returns the line of find_caller() only: its address and, in an interpreted program, `where`. It
-// does not look for the callers of that function.
+// Returns only the line that calls MPI: its address and, in an interpreted program, `where`. The
+// call path to it is not searched.
 Caller find_line(Called called);
-// Returns the address of find_caller() without asking an interpreter, whose lock may block; 0 if
-// only the interpreter knows the caller.
+// Returns the address of the call of MPI without asking an interpreter, whose lock may block; 0 if
+// only the interpreter knows it.
 std::uintptr_t caller_address(Called called);
 
 // Returns the place in the program whose instruction accessed memory. address: the address behind
 // the instruction. returns_to: the return address of the instruction's function. If that function
-// belongs to the C library, such as memcpy(), the place is that of its caller.
+// belongs to the C library, such as memcpy(), the place is where it is called.
 Place toucher(std::uintptr_t address, std::uintptr_t returns_to);
 
 }  // namespace weft::advise

@@ -1,8 +1,8 @@
 // Watches the buffers of non-blocking operations in flight, for `weft check`. Between the start of
 // an operation and its completion, the program must not write the send buffer, and must not access
 // the receive buffer. The buffers' pages are protected if possible (guard.h); otherwise a checksum
-// detects a changed send buffer. Nothing is watched unless WEFT_ADVISE_CHECK is set. The caller of
-// each function must hold Recorder::lock().
+// detects a changed send buffer. Nothing is watched unless WEFT_ADVISE_CHECK is set.
+// Recorder::lock() must be held when these functions are called.
 #pragma once
 
 #include <cstdint>

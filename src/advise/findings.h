@@ -1,6 +1,6 @@
 // Writes the errors that `weft check` finds to a file of this rank. Each is written as one line as
-// soon as it is found, so that the file is complete even if the program is killed. The caller of
-// each function must hold Recorder::lock().
+// soon as it is found, so that the file is complete even if the program is killed. Recorder::lock()
+// must be held when these functions are called.
 #pragma once
 
 #include "advise/callers.h"

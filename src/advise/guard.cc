@@ -118,8 +118,8 @@ bool keep_whole_pages(Guard& guard) {
 }
 
 // Begins to watch the buffer that `wanted` describes, and returns its entry in the table. Returns
-// nullptr if it cannot be watched now. mask: the signals that the thread blocks. The caller must
-// hold the lock of class Locked.
+// nullptr if it cannot be watched now. mask: the signals that the thread blocks. The lock of class
+// Locked must be held.
 Guard* begin_guard(const Guard& wanted, std::uint64_t mask, bool may_share) {
   Guard* const slot = free_guard(wanted.first, wanted.last);
   if (!slot) return nullptr;
@@ -131,8 +131,8 @@ Guard* begin_guard(const Guard& wanted, std::uint64_t mask, bool may_share) {
 }
 
 // Returns whether any watched buffer has pages that must be accessible while a thread is inside
-// MPI. It needs no lock, since watching begins only in MPI calls, and the caller checks each buffer
-// again under the lock.
+// MPI. It needs no lock, since watching begins only in MPI calls, and each buffer is checked again
+// under the lock.
 bool opened_in_mpi() {
   if (live.load() == 0) return false;
   for (const Guard& guard : guards)

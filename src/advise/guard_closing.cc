@@ -30,8 +30,7 @@ bool stack_near(const Guard& guard) {
 }
 
 // Protects the pages of all send buffers whose time has come. Returns the time on the clock, in ns,
-// at which the next one is due; INT64_MAX if none is. The caller must hold the lock of class
-// Locked.
+// at which the next one is due; INT64_MAX if none is. The lock of class Locked must be held.
 std::int64_t close_due() {
   std::int64_t next_ns = INT64_MAX;
   for (Guard& guard : guards) {

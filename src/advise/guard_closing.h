@@ -6,8 +6,8 @@
 
 namespace weft::advise {
 
-// Sets the times at which the pages of a written send buffer are protected again. The caller must
-// hold the lock of class Locked.
+// Sets the times at which the pages of a written send buffer are protected again. The lock of class
+// Locked must be held.
 void plan_closing(Guard& guard);
 // The function of the advisor's thread that protects the pages of send buffers again after writes.
 // It never returns.

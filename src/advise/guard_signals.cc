@@ -49,7 +49,7 @@ greg_t* registers(void* context) {
 
 // Returns the instruction that a signal has interrupted. behind: kFaulted or kPassed. If no
 // protected page contains the top of the program's stack, the word there is stored as the return
-// address. The caller must hold the lock of class Locked.
+// address. The lock of class Locked must be held.
 Instruction instruction_at(void* context, std::uintptr_t behind) {
   const auto stack = static_cast<std::uintptr_t>(registers(context)[REG_RSP]);
   const auto closed = [&](const Guard& guard) { return guard.live && guard.near_stack(stack); };

@@ -10,7 +10,7 @@
 namespace weft::advise {
 
 // catch_signals() installs the advisor's signal handlers, and give_signals_back() removes them. The
-// caller must hold the lock of class Locked.
+// lock of class Locked must be held.
 void catch_signals();
 void give_signals_back();
 // Returns whether no signal handler of the application blocks SIGSEGV, SIGSYS or SIGTRAP while it

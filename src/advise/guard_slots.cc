@@ -91,8 +91,8 @@ bool close_inner(const Guard& guard) {
   return first >= last || protect(first, last, guard.closed());
 }
 
-// Stops watching a buffer: makes its pages accessible, and frees its entry in the table. The caller
-// must hold the lock of class Locked.
+// Stops watching a buffer: makes its pages accessible, and frees its entry in the table. The lock
+// of class Locked must be held.
 void end_guard(Guard& guard) {
   if (guard.breakpoint >= 0)
     kernel::direct(SYS_close, guard.breakpoint);

@@ -137,7 +137,7 @@ inline std::uintptr_t stack_pointer() {
   return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
 }
 
-// The caller of this function and of all following ones must hold the lock of class Locked.
+// The lock of class Locked must be held when this function or a following one is called.
 void end_guard(Guard& guard);
 void note_unknown(Site& site, bool sent, Unknown why);
 void unseen(Guard& guard, Unknown why);

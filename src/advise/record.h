@@ -87,14 +87,14 @@ struct Touch {
   // Return address of the function if it keeps no stack frame; 0 if unknown.
   std::uint64_t returns_to;
   // The offset in the executable or library, as its symbol table counts; for functions of the C
-  // library, the offset of their caller.
+  // library, the offset of the place that calls them.
   std::uint64_t offset;
   std::uint32_t module;  // index in Record::modules plus 1; 0 if not looked up yet
   std::uint32_t count;
 };
 
-// For the calls at a call site, the measured times from the last access to the buffer to the call,
-// or from the call to the first access.
+// The measured idle times of a buffer in the calls at a call site: from the last access to the
+// call, or from the call to the first access.
 struct Windows {
   std::uint64_t measured;
   std::uint64_t broken_off;  // observations that began, and then ended without a measurement

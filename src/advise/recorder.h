@@ -57,14 +57,14 @@ class Recorder {
   const char* path() const { return path_; }
   ShortLock& lock() { return lock_; }
 
-  // Returns the approximate time in ns that recording has taken so far. took() adds to it; its
-  // caller must hold lock().
+  // Returns the approximate time in ns that recording has taken so far. took() adds to it, and must
+  // be called with lock() held.
   std::int64_t taken_ns() const { return taken_ns_.load(std::memory_order_relaxed); }
   void took(std::int64_t ns) {
     taken_ns_.store(taken_ns_.load(std::memory_order_relaxed) + ns, std::memory_order_relaxed);
   }
 
-  // The callers of these three functions must hold lock().
+  // lock() must be held when these three functions are called.
   Site& site(const Caller& caller, CallId call, const Communicator& comm, std::uint64_t bytes);
   void arrival(const Communicator& comm, const Site& site, std::int64_t arrived, std::int64_t left,
                int root);

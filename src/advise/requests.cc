@@ -27,7 +27,7 @@ std::unordered_map<std::uint64_t, Planned>& all_planned() {
   return all;
 }
 
-// Adds `change` to the number of pending collectives. The caller must hold Recorder::lock().
+// Adds `change` to the number of pending collectives. Recorder::lock() must be held.
 void count_collectives(int change) {
   const int before = pending_collectives.load(std::memory_order_relaxed);
   pending_collectives.store(before + change, std::memory_order_relaxed);

@@ -59,7 +59,7 @@ std::uint64_t number_of(Handle handle) {
 
 // Returns how many requests have been recorded so far. It needs no lock.
 std::uint64_t requests_noted();
-// The callers of the following functions must hold Recorder::lock(), except where noted.
+// Recorder::lock() must be held when the following functions are called, except where noted.
 void note_request(MPI_Request request, Site* site, std::int64_t began_ns, const Sample& sample);
 // Records the request of a message. called: the return address of the MPI call that started it.
 void note_message(MPI_Request request, std::uint64_t bytes, const void* called);

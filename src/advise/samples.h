@@ -25,8 +25,8 @@ extern bool checking;
 // The number of one-sided communication windows that exist. Recorder::lock() must be held.
 extern int one_sided;
 
-// Begins to watch a buffer of a blocking call that has returned, if the call is sampled. The caller
-// of this function and of all following ones must hold Recorder::lock().
+// Begins to watch a buffer of a blocking call that has returned, if the call is sampled.
+// Recorder::lock() must be held when this function or a following one is called.
 void watch(Site& site, const Call& call, const Communicator& comm);
 // Returns the receive buffer that is to be watched when this non-blocking or persistent call is
 // complete.

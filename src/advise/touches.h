@@ -6,7 +6,7 @@
 namespace weft::advise {
 
 // Finds the places in the program of those instructions that accessed the buffers of this call
-// site, if they are not known yet. The caller must hold Recorder::lock().
+// site, if they are not known yet. Recorder::lock() must be held.
 void note_touches(Site& site);
 
 }  // namespace weft::advise

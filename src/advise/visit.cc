@@ -445,7 +445,8 @@ int Visit::note_completed(const MPI_Request* requests, int code, const Ends& end
 }
 
 void Visit::note_messages(Completed& completed) {
-  // The caller is found before the lock is taken, since finding it may wait for Python's own lock.
+  // The place of the call is found before the lock is taken, since finding it may wait for Python's
+  // own lock.
   const Caller caller = find_caller(called_);
   const std::int64_t now = timed_ ? 0 : now_ns();
   const std::lock_guard held(recorder.lock());

@@ -146,7 +146,7 @@ class Visit {
   std::optional<Unwritten> unwritten_;
   Instruction here() const { return {caller_address(called_), 0}; }
   Times times_for(const Pending& pending) const;
-  // Adds this call to the totals of its MPI function. The caller must hold Recorder::lock().
+  // Adds this call to the totals of its MPI function. Recorder::lock() must be held.
   void count(std::int64_t left_ns);
   void count_now();
   int note_completed(const MPI_Request* requests, int code, const Ends& ends);

@@ -1,6 +1,6 @@
 // FloatingPoint holds a thread's floating-point mode: the rounding, the flushing of subnormal
-// numbers, and the exceptions that trap. Weft's threads adopt the calling thread's mode, so that a
-// collective computes as if its caller carried it out.
+// numbers, and the exceptions that trap. Weft's threads adopt the mode of the application's thread,
+// so that a collective computes as if that thread carried it out.
 #pragma once
 
 #include <cfenv>

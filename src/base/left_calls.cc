@@ -45,7 +45,7 @@ constinit thread_local bool awaits_end __attribute__((tls_model("initial-exec"))
 }  // namespace
 
 // Searches the stack for a frame of Weft's code that ends at `frame_end`. The end of a frame is the
-// stack pointer of its caller at the call (the canonical frame address).
+// stack pointer before the call of its function (the canonical frame address).
 bool is_on_stack(const void* frame_end) {
   struct Walk {
     const void* wanted;

@@ -17,7 +17,7 @@ class Exception {
   explicit Exception(_Unwind_Exception* raised);
 
   explicit operator bool() const { return raised_ != nullptr; }
-  // Rethrows the exception to the caller. Returns if there is no exception.
+  // Rethrows the exception. Returns if there is none.
   void throw_on();
 
  private:

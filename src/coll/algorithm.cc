@@ -137,8 +137,8 @@ Schedule build_batch(const Algorithm& algorithm, Shape shape, std::int32_t done,
   batch.next_batch = build_next;
   batch.iterations = iterations;
   batch.iterations_done = done + iterations;
-  // A batch is not compiled to a Program. A rank may have no message in its first iterations, so
-  // that only some ranks would compile theirs.
+  // A batch is not compiled (schedule/program.h). A rank may have no message in its first
+  // iterations, so that only some ranks would compile theirs.
   batch.program = {};
   // The following batches may send and receive after the first round, so both properties are set.
   batch.sends_after_first_round = batch.receives_after_first_round = true;

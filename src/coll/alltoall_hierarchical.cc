@@ -18,7 +18,7 @@ namespace weft {
 namespace {
 
 // The most bytes of one rank's outgoing blocks in one exchange between nodes; as many bytes arrive.
-// Two exchanges use separate shared memory in turn, so a rank needs four times as much.
+// Exchanges use two parts of shared memory alternately, so a rank needs four times as much.
 constexpr std::int64_t kOfOneRank_bytes = 60 * 1024;
 
 class Alltoall {

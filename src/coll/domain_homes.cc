@@ -1,5 +1,5 @@
-// Implements DomainHomes: assigns the blocks of other NUMA domains to the ranks of each domain in
-// turn.
+// Implements DomainHomes: deals the blocks of other NUMA domains to the ranks of each domain, one
+// after the other.
 #include "coll/domain_homes.h"
 
 #include <algorithm>

@@ -53,8 +53,8 @@ class NodesInOrder {
   bool root_is_elsewhere() const { return !is_for_all() && s_.nodes->of(s_.root) > 0; }
   bool takes_result() const { return is_for_all() || s_.rank == s_.root; }
 
-  // Returns where a chunk lies in `memory`, which has room for kDepth chunks. Chunks reuse it in
-  // turn.
+  // Returns where a chunk lies in `memory`, which has room for kDepth chunks. Chunk number kDepth
+  // uses the place of chunk 0 again, and so on.
   Location in_turn(Location memory, std::int64_t chunk) const;
   Location sum(std::int64_t chunk) const { return in_turn(sums_, chunk); }
   Location result(std::int64_t chunk) const { return in_turn(results_, chunk); }

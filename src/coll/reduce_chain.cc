@@ -13,7 +13,7 @@ namespace weft {
 namespace {
 
 // Builds the schedule. On the root, segments pass through the receive buffer; on other ranks,
-// through three temporary buffers in turn.
+// through three temporary buffers, one after the other.
 class ReduceChain {
  public:
   explicit ReduceChain(Builder& builder)

@@ -1,11 +1,11 @@
 // Hierarchical reduce-scatter: the ranks of a node reduce their operands of a block in the node's
 // shared memory. One of them sends the sum to the block's owner, which adds the sums of all nodes
-// in order. The ranks of a node share the blocks by node rank, so that all of them send. Nodes take
-// turns as targets: while the sums for one are in transit, those for the next are computed, and
-// received ones are added. With blocks of n bytes, a node with m of p ranks sends (p - m) n bytes,
-// the minimum, in as many messages. With one leader per node, the first rank of each node computes
-// the sums of its node for all blocks, adds those of all nodes for the blocks of its node's ranks,
-// and gives them to these through shared memory.
+// in order. The ranks of a node share the blocks by node rank, so that all of them send. One node
+// after the other is the target: while the sums for it are in transit, those for the next are
+// computed, and received ones are added. With blocks of n bytes, a node with m of p ranks sends (p
+// - m) n bytes, the minimum, in as many messages. With one leader per node, the first rank of each
+// node computes the sums of its node for all blocks, adds those of all nodes for the blocks of its
+// node's ranks, and gives them to these through shared memory.
 // Hasanov, Lastovetsky, J. Supercomputing 73, 2017 (hierarchical reductions)
 #include <algorithm>
 #include <array>
@@ -66,7 +66,7 @@ class NodeParts {
   }
   // Returns the rank that adds the sums of all nodes for a block.
   int collector(int block) const { return one_leads_ ? nodes_.rank(nodes_.of(block), 0) : block; }
-  // Returns the blocks for which this rank does.
+  // Returns the blocks for which this rank adds the sums of all nodes.
   std::vector<int> collected() const {
     if (!one_leads_) return {s_.rank};
     return is_first() ? nodes_.ranks(node_of(s_)).listed() : std::vector<int>{};
@@ -218,7 +218,7 @@ class NodeParts {
   const std::int64_t extent_;
   const std::vector<Cut> cuts_;  // indexed by node
   NodeChunks chunk_;
-  // Sums of this rank's share of the blocks; target nodes use the two places in turn.
+  // Sums of this rank's share of the blocks; target nodes use the two places alternately.
   std::array<Location, 2> sums_;
   // The ranks that read the chunk before the last one (first entry), and the last chunk (second
   // entry).

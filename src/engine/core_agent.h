@@ -45,7 +45,8 @@ class CoreAgent {
 
  private:
   struct Served {
-    std::uint64_t number = 0;  // number of the command whose program this is; 0 if there is none
+    // Number of the command whose compiled schedule this is; 0 if there is none.
+    std::uint64_t number = 0;
     RemoteProgram program;
   };
   struct Client {

@@ -1,8 +1,9 @@
-// Commands: the remaining steps of collectives (programs), which the ranks on one core leave to a
+// Commands: compiled schedules with their remaining steps, which the ranks on one core leave to a
 // single thread, the core agent. Each rank has a mailbox in memory that their processes share, with
 // space for several commands, and writes only to its own. A command belongs either to its rank or
 // to the agent. With one thread per rank on a core, the kernel would switch threads even if they
-// have no work; a single thread with all programs continues any that can (JHPCN jh250041, Topic 1).
+// have no work; a single thread with all schedules continues any that can (JHPCN jh250041, Topic
+// 1).
 #pragma once
 
 #include <pthread.h>
@@ -29,9 +30,9 @@ namespace weft {
 // Work: the remaining steps of a collective and its data, in the form that another process on the
 // node needs.
 struct Work {
-  // Address of the program (the compiled schedule) in its rank's process.
+  // Address of the compiled schedule in its rank's process.
   std::uintptr_t program = 0;
-  std::uint32_t instructions = 0;  // number of the program's instructions
+  std::uint32_t instructions = 0;  // number of its instructions
   std::uint32_t next = 0;          // index of the first instruction that is not yet done
   // True if the operation has begun to use the node's shared memory.
   bool begun = false;
@@ -39,7 +40,7 @@ struct Work {
   bool synchronizing = false;
   // Number of signals that an abandoned schedule of the same operation has given before.
   std::uint32_t signals_before = 0;
-  std::optional<KernelName> kernel;  // reduction kernel; nullopt if the program does not reduce
+  std::optional<KernelName> kernel;  // reduction kernel; nullopt if the schedule does not reduce
   FloatingPoint computes_as;         // floating-point mode in which the rank reduces
   // The shared memory of the rank's NodeBuffers, and the other arguments from which they were
   // constructed.

@@ -75,8 +75,8 @@ class Operation {
     std::uint32_t steps_done, signals_before;
   };
   // Returns the remaining part of the operation if any process that can access its buffers may
-  // carry it out, because it is part of the schedule's compiled program; otherwise nullopt. Must
-  // not be called while another thread advances the operation.
+  // carry it out, because it is part of the compiled schedule; otherwise nullopt. Must not be
+  // called while another thread advances the operation.
   std::optional<Rest> rest() const;
   // Notes that another process has carried out the first `steps_done` steps. begun: whether the
   // operation has begun to use the node's shared memory.

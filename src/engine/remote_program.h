@@ -1,5 +1,5 @@
-// RemoteProgram: carries out the compiled schedule (program) of another process. It accesses the
-// node's shared memory by its own mapping, and the rank's private buffers through the kernel.
+// RemoteProgram: carries out the compiled schedule of another process. It accesses the node's
+// shared memory by its own mapping, and the rank's private buffers through the kernel.
 #pragma once
 
 #include <sys/types.h>
@@ -20,27 +20,27 @@ namespace weft {
 
 class RemoteProgram {
  public:
-  // Prepares the program that `work` describes. process: the process ID of its rank. Returns false
-  // if this process does not map the shared memory that the program uses.
+  // Prepares the compiled schedule that `work` describes. process: the process ID of its rank.
+  // Returns false if this process does not map the shared memory that the schedule uses.
   bool begin(const Work& work, pid_t process);
 
   enum class State : std::uint8_t {
-    blocked,  // the program waits for other ranks, or its own rank wants it back
+    blocked,  // the schedule waits for other ranks, or its own rank wants it back
     over,
-    // Only the program's own rank can carry out the next instruction, of which nothing has been
+    // Only the schedule's own rank can carry out the next instruction, of which nothing has been
     // done yet.
     unable,
-    ended,  // the process of the program's rank has ended
+    ended,  // the process of the schedule's rank has ended
   };
   // Progresses as far as possible without blocking, or until `wanted` is nonzero. work: is updated
   // to say what remains.
   State progress(const std::atomic<std::uint32_t>& wanted, Work* work);
-  // Releases what the program has used in this process.
+  // Releases what the schedule has used in this process.
   void end();
 
  private:
   // The address of an operand: `here` if it is in this process, otherwise `there` in the process of
-  // the program's rank.
+  // the schedule's rank.
   struct Place {
     std::byte* here = nullptr;  // nullptr if the operand is in the rank's process
     std::uintptr_t there = 0;
@@ -60,7 +60,7 @@ class RemoteProgram {
   std::shared_ptr<Segment> segment_;
   std::optional<NodeBuffers> node_buffers_;
   NodeBufferUse turn_;
-  bool is_own_ = false;  // true if the program's rank belongs to this process
+  bool is_own_ = false;  // true if the schedule's rank belongs to this process
   std::optional<OtherProcess> process_;
   std::array<std::uintptr_t, kBuffers> base_{};
   std::uintptr_t program_ = 0;

@@ -1,6 +1,6 @@
 // Peers: device memory that the ranks of one communicator share on a node. Each rank has a region
 // of device memory, in which each operation uses one spot, and maps the other ranks' regions. The
-// caller exchanges the ranks' descriptions as plain bytes (mpi/one_kernel.h).
+// ranks' descriptions are exchanged as plain bytes (mpi/one_kernel.h).
 #pragma once
 
 #include <atomic>

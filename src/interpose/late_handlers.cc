@@ -87,7 +87,7 @@ void stand_before_library() {
 }
 
 // Returns the function to give to the MPI library in place of the application's error handler.
-// from: the code address of the caller that creates the handler.
+// from: the code address that creates the handler.
 template <class Object>
 Handler<Object>* given(const void* from, Handler<Object>* handler) {
   static constinit LateFunctions<Object> late_functions;

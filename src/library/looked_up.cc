@@ -66,8 +66,8 @@ bool is_behind_wrapper(const void* caller, const char* call) {
 }
 
 // Returns whether dlsym() may have to return a wrapper of Weft's for this look-up. For RTLD_NEXT it
-// need not, because the dynamic linker then searches the objects after the caller, as it would
-// without Weft.
+// need not, because the dynamic linker then searches the objects after the one that calls, as it
+// would without Weft.
 __attribute__((noinline)) bool concerns_weft(const void* handle, const char* symbol,
                                              const void* caller) {
   bind_what_was_opened();

@@ -9,8 +9,8 @@ void note_opening(int mode);
 
 // Rebinds objects that were opened with RTLD_DEEPBIND, so that their calls of MPI, dlsym() and
 // dlopen() reach Weft. It runs at the next dlopen() or dlsym() after the one that opened the
-// object. It cannot run at the end of that dlopen(), which returns directly to the program:
-// dlopen() recognises its caller by the return address.
+// object. It cannot run at the end of that dlopen(): the C library's dlopen() recognises the
+// calling object by its return address, and therefore returns directly to the program.
 void bind_what_was_opened();
 
 }  // namespace weft

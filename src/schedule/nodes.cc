@@ -42,8 +42,8 @@ Nodes::Nodes(const std::vector<int>& node_of_rank, const std::vector<int>& domai
   if (!try_rule(Dealt::in_blocks)) try_rule(Dealt::in_turn);
 }
 
-// Replaces the tables by the formula for ranks that are dealt to the nodes in this way (in blocks
-// or in turn), if it gives the same result. Returns whether it does.
+// Replaces the tables by the formula for ranks that are dealt to the nodes in this way (in blocks,
+// or to one node after the other), if it gives the same result. Returns whether it does.
 bool Nodes::try_rule(Dealt dealt) {
   if (size_ == 0) return false;
   Nodes by_rule = *this;

@@ -12,7 +12,7 @@ namespace weft {
 enum class Buffer : std::uint8_t;
 struct Schedule;
 
-// Instruction: one step of a program. It fits into a cache line.
+// Instruction: one step of a compiled schedule. It fits into a cache line.
 struct Instruction {
   enum class Kind : std::uint8_t {
     signal,  // sets this rank's counter to `value`
@@ -21,7 +21,7 @@ struct Instruction {
     // Computes into = first op second for `amount` elements. Stores the result to `also`, too, if
     // has_also is true.
     reduce,
-    end,    // ends the program
+    end,    // ends the schedule
     tell,   // sets the word at `first` in the node's shared memory to `value`
     check,  // checks that the word at `first` is `value`; otherwise the call fails
   };
@@ -42,9 +42,9 @@ static_assert(sizeof(Instruction) == 64);
 
 using Program = std::vector<Instruction>;
 
-// Compiles a schedule. The program is empty if the schedule needs messages, the MPI library's
-// datatypes or other ranks' buffers. A program with reductions can only be run if Weft has a loop
-// of its own (a kernel) for their operator and datatype.
+// Compiles a schedule. The result is empty if the schedule needs messages, the MPI library's
+// datatypes or other ranks' buffers. If it contains reductions, it can only be run if Weft has a
+// loop of its own (a kernel) for their operator and datatype.
 Program compile(const Schedule& schedule);
 
 }  // namespace weft

@@ -382,7 +382,7 @@ class Machine {
   std::map<std::pair<int, int>, Channel> channels_;  // indexed by (sender, receiver)
   std::map<CollectiveId, Callers> callers_;
   std::map<int, SharedMemory> memories_;  // shared memory of each node
-  // Last word that was told at (node, offset).
+  // Last word that was published at (node, offset).
   std::map<std::pair<int, std::int64_t>, std::uint32_t> told_;
   std::string failure_;
 };

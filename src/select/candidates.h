@@ -39,8 +39,8 @@ Shape shape_on_trial(const Shape& shape);
 class Candidates {
  public:
   // shape: must outlive this object. first: becomes the first candidate. at_once: excludes
-  // candidates whose call may need the caller's help after it has returned (needs_no_later_help).
-  // iterations: the number of iterations that are built at a time.
+  // candidates whose call may need help of the calling thread after it has returned
+  // (needs_no_later_help). iterations: the number of iterations that are built at a time.
   Candidates(const Shape& shape, const Candidate& first, bool at_once, std::int32_t iterations);
 
   std::size_t count() const { return all_.size(); }

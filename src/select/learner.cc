@@ -1,8 +1,8 @@
 // Implements the stages of a call class (calls of one kind, about which engine `auto` learns). Its
 // calls are first watched to see how often they come. Then they try variants (engine and algorithm)
-// in turn (learner_trials.cc), and settle on one of them. From then on some calls are timed now and
-// then, to check whether the program still behaves the same. If nothing can be won, the class
-// rests: its calls are not timed until it is watched again.
+// one after the other (learner_trials.cc), and settle on one of them. From then on some calls are
+// timed now and then, to check whether the program still behaves the same. If nothing can be won,
+// the class rests: its calls are not timed until it is watched again.
 #include "select/learner.h"
 
 #include <algorithm>
@@ -24,7 +24,8 @@ constexpr std::uint64_t kWatched = 4, kWatchedLonger = 12;
 // Number of calls of a settled call class that are timed in a check, multiplied by the number of
 // calls in flight together.
 constexpr std::uint64_t kLooked = 8;
-// As kLooked, for a call class whose calls follow each other within kLeastPeriod_ns.
+// Number of calls in one check (as kLooked) of a call class whose calls follow each other within
+// kLeastPeriod_ns.
 constexpr std::uint64_t kLookedOfShort = 32;
 // Number of calls in the first check of a variant that an earlier run of the program found. All of
 // these calls are timed.

@@ -80,8 +80,8 @@ class Learner {
   };
   // Returns the variant for the class's next call, which began at now_ns while in_flight earlier
   // calls were incomplete. Returns nothing if the variant depends on an exchange of times that has
-  // not completed on this rank. Nothing has changed then, and the caller must ask again for this
-  // call before it asks for any later one.
+  // not completed on this rank. Nothing has changed then, and next() must be called again for this
+  // call before any later one.
   std::optional<Step> next(std::int64_t now_ns, int in_flight, TrialTurn& turn);
   // Does what next() does if this call need not be timed, because the class has settled or rests.
   // Returns nothing if next() must be called.

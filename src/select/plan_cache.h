@@ -88,7 +88,7 @@ class PlanCache {
   Written write(std::string_view lines);
 
  private:
-  void read_once();  // the caller must hold mutex_
+  void read_once();  // mutex_ must be held
 
   const std::string file_name_;
   std::mutex mutex_;  // guards the members below

@@ -45,8 +45,7 @@ bool needs_no_later_help(const Schedule& schedule, bool blocking);
 
 // Returns whether a thread can handle the data of such a call without the MPI library. In
 // reductions with a kernel (a loop of Weft's), datatypes are predefined on all ranks. If data are
-// only moved, and with a single count, the caller packs other datatypes
-// (runtime/call/packed_data.h).
+// only moved, and with a single count, other datatypes are packed (runtime/call/packed_data.h).
 bool needs_no_library(Kind kind, bool has_kernel);
 
 // Returns whether Weft's schedule in shared memory is used for this non-blocking call because it

@@ -54,7 +54,7 @@ double levels_in_turn(const SplitModel& model, int ranks, int first, int last, i
 
 // Simulates the upper levels of a tree as a list of messages that `cores` cores take as soon as
 // possible. Among those that can start, a message of the lowest level goes first, because a thread
-// that polls its ranks in turn finds it first.
+// that polls one rank after the other finds it first.
 class Dataflow {
  public:
   Dataflow(const SplitModel& model, int ranks, int first, int last)

@@ -12,8 +12,8 @@ constexpr int kMostRepetitions = 32;
 // The desired duration of one measurement: long compared with reading the clock and with the
 // agreement of the ranks.
 constexpr std::int64_t kTrial_ns = 20'000;
-// Number of node buffers (parts of shared memory, shm/node_buffers.h) that short calls use in turn,
-// and that long calls use.
+// Number of node buffers (parts of shared memory, shm/node_buffers.h) that successive short calls
+// use, and that long calls use.
 constexpr std::int64_t kNodeBuffers = 4, kNodeBuffersOfLong = 2;
 // If a call takes longer than this, the next one finds hardly any of its data in caches.
 constexpr std::int64_t kLongest_ns = 200'000;

@@ -32,7 +32,7 @@ class Trials {
   std::optional<Trial> next(std::int64_t elapsed_ns);
   // Returns whether there is still time for a measurement after it has been prepared.
   bool has_time(std::int64_t elapsed_ns) const { return elapsed_ns <= limit_ns_; }
-  // Drops a candidate that turns out not to apply.
+  // Drops a candidate that does not apply.
   void leave_out(std::size_t candidate) { records_[candidate].is_left_out = true; }
   // Returns whether at most one candidate is left.
   bool nothing_to_compare() const;

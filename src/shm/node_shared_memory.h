@@ -127,8 +127,8 @@ class NodeSharedMemories {
   std::shared_ptr<NodeSharedMemory> lend(std::unique_ptr<NodeSharedMemory> room);
   std::shared_ptr<NodeSharedMemory> take(Kept::iterator one);
   void put(std::unique_ptr<NodeSharedMemory> room);
-  // Removes the objects that are no longer kept, and returns them. The caller unmaps them after it
-  // has released the lock.
+  // Removes the objects that are no longer kept, and returns them. They must be unmapped after the
+  // lock is released.
   Kept surplus();
 
   std::mutex mutex_;  // guards the members below

@@ -38,7 +38,7 @@ class SharedHeap {
   // Number of bytes that may be used in the block, at least as many as were requested.
   std::int64_t bytes_of(void* block);
   // Returns true if the block has space for `bytes` and no more than twice that; it then keeps its
-  // place. Otherwise returns false, and the caller must allocate another block.
+  // place. Otherwise returns false, and another block must be allocated.
   bool resize(void* block, std::int64_t bytes);
 
   // Returns whether an address is in the heap, whether or not a block is there.

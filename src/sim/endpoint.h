@@ -62,8 +62,8 @@ class Endpoint final : public Transport {
   // Returns whether the endpoint has stopped before the steps of another thread, and all its
   // messages are complete.
   bool stage_is_over() const { return is_at_limit_ && posted_.empty(); }
-  // take_debt_us() returns how many microseconds this rank's core must spend on what was done since
-  // at(), and resets the number. The caller must make the thread spend them.
+  // take_debt_us() returns how many microseconds this rank's core must still spend on what was done
+  // since at(), and resets the number.
   double take_debt_us() { return std::exchange(debt_us_, 0); }
   double debt_us() const { return debt_us_; }
   void owe(double us) { debt_us_ += us; }

@@ -411,8 +411,8 @@ std::optional<Demand> Experiment::waits(int rank, double now_us) {
   return idle(rank, r.application, kPoll, now_us);
 }
 
-// Returns what the thread of an agent does next. It advances the collectives of its ranks in turn,
-// starting with the one whose copy was just made, and sleeps if none can continue.
+// Returns what the thread of an agent does next. It advances the collectives of one rank after the
+// other, starting with the one whose copy was just made, and sleeps if none can continue.
 Demand Experiment::agent(int rank, double now_us) {
   auto& served = served_[static_cast<std::size_t>(rank)];
   std::stable_partition(served.begin(), served.end(),

@@ -1,6 +1,6 @@
 // Implements Scheduler. A core either has a running thread, whose end or next interruption is
-// planned, or lets the waiting threads poll in turn. In the latter case only the first poll that
-// finds something is planned.
+// planned, or lets the waiting threads poll one after the other. In the latter case only the first
+// poll that finds something is planned.
 #include "sim/scheduler.h"
 
 #include <algorithm>
@@ -73,8 +73,8 @@ void Scheduler::plan_turn(int index, double now_us) {
     const bool polls = thread.state == State::polling;
     const double look_us = polls ? std::max(thread.look_at_us, thread.not_before_us) : now_us;
     if (look_us == kNever) continue;
-    // A poll is at the end of a thread's turn. Work begins when the core has switched to the
-    // thread.
+    // A thread polls at the end of its time on the core. Work begins when the core has switched to
+    // the thread.
     const double into = polls ? turn : turn - machine_.poll_us;
     std::uint64_t turns = turn > 0 ? turns_until(look_us - core.since_us - into, turn) : i;
     if (turns < i) turns = i;

@@ -81,7 +81,8 @@ class Scheduler {
     std::uint32_t version = 0;
   };
   struct Core {
-    // Threads that want the core, including those that poll, in the order of their turns.
+    // Threads that want the core, including those that poll, in the order in which they will get
+    // it.
     std::vector<int> waiting;
     int running = -1;
     int last = -1;

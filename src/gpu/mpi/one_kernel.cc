@@ -9,7 +9,7 @@
 namespace weft::gpu {
 namespace {
 
-// Vote: what a rank contributes to the decision whether one kernel carries a collective out. It is
+// Vote: what a rank contributes to the decision whether one kernel carries out a collective. It is
 // exchanged as plain bytes.
 struct Vote {
   // Bit mask of the free spots (memory for one operation, gpu/one_kernel.h); 0 if the rank refuses.

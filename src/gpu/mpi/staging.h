@@ -14,8 +14,8 @@
 
 namespace weft::gpu {
 
-// KeptTypes: duplicates of derived datatypes for the agent, which calls MPI later. The caller may
-// free its own datatypes as soon as the collective was enqueued.
+// KeptTypes: duplicates of derived datatypes for the agent, which calls MPI later. The application
+// may free its own datatypes as soon as the collective was enqueued.
 class KeptTypes {
  public:
   KeptTypes() = default;

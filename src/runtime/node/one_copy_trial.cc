@@ -1,6 +1,6 @@
 // Measures copies between two ranks. Node rank 0 decides what to measure next, and tells node rank
 // 1 through shared memory. To be like an application, the owner of the data has just written them,
-// and two sets of buffers are used in turn.
+// and two sets of buffers are used alternately.
 #include "runtime/node/one_copy_trial.h"
 
 #include <sched.h>

@@ -99,7 +99,7 @@ bool InlineCall::start(Runtime& runtime, CallId id, const Call& call, const Reci
 }
 
 // Waits for the inline call. any_ is set to false first, so that a reduction operator that calls
-// MPI does not turn the call into an ordinary collective. Other collectives that only application
+// MPI does not make this call an ordinary collective. Other collectives that only application
 // threads may advance are advanced, too, because a program may make nothing but inline calls
 // meanwhile.
 int InlineCall::wait(Runtime& runtime, MPI_Request* request, MPI_Status* status) {

@@ -3,7 +3,7 @@
 // waits for this rank after its start. Therefore no list, lock or other thread needs to know of it,
 // and its request (a generalised request that the MPI library never completes) can be reused.
 //
-// There is at most one inline call at a time. Any other MPI activity turns it into an ordinary
+// There is at most one inline call at a time. Any other MPI activity makes it an ordinary
 // collective, which continues at the same point. This keeps the use of shared memory in order: the
 // next user of the memory relies on the previous call having ended on this rank, or on a thread
 // that can end it.
@@ -36,10 +36,10 @@ class InlineCall {
   bool any() const { return any_; }
   bool has(MPI_Request request) const { return any_ && carrier_->request == request; }
 
-  // Starts a collective that only the caller will advance (an inline call), unless another inline
-  // call is active. The caller must know from the plan that this is possible. in_flight: a counter
-  // of active calls, used if the call becomes an ordinary collective; may be nullptr. Returns
-  // false, without any effect, if the call was not started.
+  // Starts a collective that only the calling thread will advance (an inline call), unless another
+  // inline call is active. The plan must permit that. in_flight: a counter of active calls, used if
+  // the call becomes an ordinary collective; may be nullptr. Returns false, without any effect, if
+  // the call was not started.
   bool start(Runtime& runtime, CallId id, const Call& call, const Recipe& recipe,
              std::atomic<int>* in_flight, MPI_Request* request);
   // Waits for the current inline call to complete. Returns an MPI error code.
@@ -48,14 +48,14 @@ class InlineCall {
   // application threads may advance. Returns an MPI error code.
   int test(Runtime& runtime, MPI_Request* request, int* flag, MPI_Status* status);
 
-  // Turns the current inline call, which only its caller can advance, into an ordinary collective.
-  // It must be called before any other MPI activity of this thread.
+  // Makes the current inline call, which only its caller can advance, an ordinary collective. It
+  // must be called before any other MPI activity of this thread.
   void hand_over() {
     if (any_) [[unlikely]]
       become_operation();
   }
-  // Frees the request that all inline calls (collectives that only their caller advances) use in
-  // turn. It must be called before the MPI library is finalised.
+  // Frees the request that inline calls (collectives that only their caller advances) use one after
+  // the other. It must be called before the MPI library is finalised.
   void end();
 
  private:

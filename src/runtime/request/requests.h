@@ -97,7 +97,7 @@ class CollectiveOperation : public Operation {
 
   int error_code() const { return error_code_; }  // MPI error code; valid once done() returns true
   // Returns true if the collective has failed and nobody has reported the error yet. It returns
-  // true only once; the caller must then report the error to the application's error handler.
+  // true only once; the error must then be reported to the application's error handler.
   bool claim_error() { return error_code_ != MPI_SUCCESS && !error_reported_.exchange(true); }
 
   // Returns the exception that the application's reduction operator has thrown in this collective;

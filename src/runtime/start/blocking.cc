@@ -22,7 +22,7 @@ namespace weft {
 namespace {
 
 // Reserves a turn, the next use of the node's shared buffers, for a collective whose whole state is
-// on the caller's stack. Returns an empty turn if the schedule does not use these buffers.
+// on the stack. Returns an empty turn if the schedule does not use these buffers.
 inline NodeBufferUse turn_in_order(const Plan& plan, const Schedule& first) {
   if (first.node_bytes == 0) return {};
   return plan.communicator->memory->node_buffers().next(Ends::in_order, first);

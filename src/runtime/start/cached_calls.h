@@ -66,7 +66,8 @@ struct CachedCalls {
     return (sum * 0x9E3779B97F4A7C15u) >> 59;
   }
   // Stores, for the rest of this call, the entry that the wrapper has found; nullptr if there is
-  // none. by: the caller's address if the application called PMPI_X; nullptr if it called MPI_X.
+  // none. by: the address of the calling code if the application called PMPI_X; nullptr if it
+  // called MPI_X.
   void enters(const CachedCall* known, const void* by) {
     found = known;
     profiled_by = by;

@@ -47,8 +47,7 @@ inline int next_tag(Communicator& communicator) {
   return communicator.tags.of_single(communicator.next_in_sequence());
 }
 
-// Makes the object for a collective that is not persistent, and whose state is not on the caller's
-// stack.
+// Makes the object for a collective that is not persistent, and whose state is not on the stack.
 template <class Made>
 std::shared_ptr<Made> single_operation(CallId id, const Call& call, const Plan& plan, int tag) {
   auto operation = make_operation<Made>(id, call, plan, tag, plan.direct.schedule);

@@ -40,7 +40,8 @@ bool is_up_to_the_rule(const PlanRequest& asked, const Shape& shape) {
          engine_for(asked.runtime, asked.communicator) == Engine::automatic;
 }
 
-// Returns whether Weft carries a blocking call in the node's memory out.
+// Returns the result of the comparison with the MPI library for a blocking call in the node's
+// memory, which says whether Weft carries it out.
 NativeResult result_of_blocking(const PlanRequest& asked, const ScheduleResult& found,
                                 const DirectPlan& direct) {
   const auto& [runtime, call, communicator, use] = asked;

@@ -63,7 +63,7 @@ namespace {
     return taken(start_by(runtime, id, call, chosen, &call_class.in_flight, request), answer);
   Started left = declined(*chosen.declined, answer);
   if (call_class.learner.is_watching()) {
-    // This is needed because the request may exist longer than the application's communicator.
+    // The request may exist longer than the application's communicator.
     plan.communicator->retain_for_request();
     left.call_class = &call_class;
   }

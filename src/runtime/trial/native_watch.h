@@ -22,7 +22,7 @@ class NativeWatch {
   // The numbers that the ranks exchange; they agree on the greatest of each. Times are in ns.
   enum Word : std::size_t {
     kGreatest,  // the least time of this look's calls
-    kLeast,     // the same, counted down from kLongest_ns
+    kLeast,     // kLongest_ns minus that time, so that the ranks agree on the least one
     kElapsed,   // the time since MPI_Init
     kSpent,     // the cost of all trials of the process
     kCost,      // the time that the last comparison of these calls took

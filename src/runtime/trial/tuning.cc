@@ -177,7 +177,7 @@ class Tuner {
       const bool is_new = !candidates.is_built(trial->candidate);
       const Schedule* const schedule = candidates.schedule(trial->candidate);
       if (is_new) {
-        // This puts memory for the schedule's temporary buffer into the pool of each rank.
+        // Puts memory for the schedule's temporary buffer into the pool of each rank.
         const bool there = !schedule || TempBuffer(schedule->temp_bytes).there();
         agreed = greatest({0, there ? elapsed_ns() : kNever_ns});
         if (!agreed) return;
@@ -285,8 +285,8 @@ std::shared_ptr<const Schedule> tuned_schedule(Runtime& runtime, const Call& cal
   if (chosen != before)
     schedule = std::make_shared<const Schedule>(build_in_batches(
         *chosen.algorithm, by_rule->shape, runtime.config.iterations_at_a_time, chosen.tuning));
-  // This condition is checked even for a schedule from the file of plans, because the application's
-  // blocking calls rely on it.
+  // A schedule from the file of plans is checked as well, because the application's blocking calls
+  // rely on it.
   if (at_once && !needs_no_later_help(*schedule, false)) schedule = by_rule;
   record.spent_ns = now_ns() - began;
   runtime.summary.planned(std::move(record));

@@ -1,6 +1,5 @@
 // Maps predefined datatypes and operators of MPI to Weft's description of them. Fortran's types are
-// assumed to have the usual sizes; where that matters, the caller must compare the extent
-// (kernels.cc).
+// assumed to have the usual sizes; where that matters, the extent must be compared (kernels.cc).
 #include "transport/mpi/predefined.h"
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Implements SimLeaders: carries a collective out when its last rank has called it, in the order of
+// Implements SimLeaders: carries out a collective when its last rank has called it, in the order of
 // the nodes.
 #include "transport/sim/leaders.h"
 
