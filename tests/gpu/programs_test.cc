@@ -32,7 +32,6 @@ struct World {
           std::make_unique<Runtime>(**driver(), Options{OneKernel::automatic, notify}));
     }
   }
-  // Returns the group of the first `ranks` ranks.
   const Group& group(int ranks) {
     Group& group = groups[ranks - 1];
     if (!group.peers.empty()) return group;

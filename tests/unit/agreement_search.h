@@ -1,6 +1,7 @@
-// All orders in which starts, waits, messages and comparisons can follow each other on a few ranks,
-// and what goes wrong in one of them. What is run is the library's own code: learners, calls in
-// order and call classes in use. The planted faults show that the search finds what it is to find.
+// Searches all orders in which starts, waits, messages and comparisons can follow each other on a
+// few ranks, and reports what goes wrong in one of them. It runs the library's own code: learners,
+// calls in order and call classes in use. Faults that are planted on purpose show that the search
+// finds them.
 #pragma once
 
 #include <algorithm>
@@ -21,20 +22,20 @@
 namespace weft::agreement {
 
 inline constexpr int kCallClasses = 2;
-inline constexpr int kMostCallClasses = 8;  // with those that have been forgotten
+inline constexpr int kMostCallClasses = 8;  // includes those that have been forgotten
 inline constexpr std::size_t kVariants = 3;
 inline constexpr int kByWorker = kVariants - 1;
-inline constexpr int kChallenger = 1;  // the library's own
+inline constexpr int kChallenger = 1;  // the library's own variant
 inline constexpr std::int64_t kPeriod_ns = 1'000'000;
 inline constexpr int kDuplication =
-    -1;  // in place of a call class: MPI_Comm_idup, whose variant is always known
+    -1;  // stands for MPI_Comm_idup, whose variant is always known
 
-// What one rank does next: starts a call of a call class, waits for a call, sends, receives, or
-// makes a blocking collective, at a call class or (-1) one that is always the library's.
+// The next action of a rank. A blocking collective belongs to a call class, or is always the
+// library's (-1).
 struct Action {
   enum class Kind : std::uint8_t { start, wait, send, receive, blocking } kind;
-  int number = 0;       // call class; call; message
-  int call_class = -1;  // of a blocking collective
+  int number = 0;       // number of the call class, of the call or of the message
+  int call_class = -1;  // the call class of a blocking collective
 };
 using Script = std::vector<Action>;
 
@@ -43,30 +44,28 @@ enum class Fault : std::uint8_t {
   guesses,      // a rank that does not know the variant yet takes the rule's
   blocks,       // a rank that does not know the variant yet waits for it in the start
   no_thread,    // a rank inside a blocking collective takes no part in comparisons
-  counts_late,  // a rank counts calls when they go, not when they are made
+  counts_late,  // a rank counts calls when they begin, not when they are made
   overtakes,    // a duplication begins at once, though calls before it are deferred
-  waits,        // a duplication waits until none is deferred
-  alone,        // in memory, each rank looks for itself whether all have told
+  waits,        // a duplication waits until no call is deferred
+  alone,        // each rank decides by itself whether all have published their times
 };
 
-// What learners do.
+// The state of the learners when the search begins.
 enum class Learning : std::uint8_t {
-  switches,        // another variant every few calls
-  stays_short,     // all call classes are at rest, and about to be watched again: their periods are
-                   // short
-  becomes_long,    // or long by now
-  has_challenger,  // all take a known variant, are about to be looked at, and to be compared with a
-                   // challenger
+  switches,        // learners change the variant every few calls
+  stays_short,     // call classes with short periods are at rest, and about to be watched again
+  becomes_long,    // call classes are at rest; their periods have become long meanwhile
+  has_challenger,  // the known variant is about to be checked, and then compared with a challenger
 };
 
 struct Setting {
   Fault fault = Fault::none;
   Learning learning = Learning::switches;
-  bool in_memory = false;                    // ranks compare there
-  std::uint32_t room = kCallClasses;         // for so many call classes
-  std::uint32_t calls_between_looks = 1000;  // at which call classes are in use
-  // The last variant is one that this rank cannot take; -1: all can; none: it is a variant like the
-  // others.
+  bool in_memory = false;                    // ranks compare in the node's memory
+  std::uint32_t room = kCallClasses;         // number of call classes that are kept
+  // Calls after which a rank checks which call classes are in use.
+  std::uint32_t calls_between_looks = 1000;
+  // If set, the last variant needs a worker. This rank cannot have one; -1: all ranks can.
   std::optional<int> without_worker{};
 };
 
@@ -77,7 +76,7 @@ struct CallClass {
       : key(key), number(number), learner(kVariants, 1, settings, budget) {}
 
   const int key;
-  const int number;  // in the order in which the rank has made them
+  const int number;  // position in the order in which the rank has made its call classes
   CallsMade made;
   Learner learner;
   std::optional<InMemory> in_memory;
@@ -86,7 +85,8 @@ struct CallClass {
 
 class World;
 
-// One call on one rank that may be deferred. call class: nullptr where there was no room.
+// One call on one rank that may be deferred. `call_class` is nullptr if there was no room for the
+// class.
 struct Call {
   World& world;
   int rank, number;
@@ -108,7 +108,8 @@ class World {
       if (setting.in_memory) rank->call_classes.have_room_for_all();
   }
 
-  // Events are numbers: the next action of a rank, a look of its thread, the end of a comparison.
+  // An event is a number. It stands for the next action of a rank, for a check by the rank's
+  // thread, or for the end of a comparison.
   int events() const { return count() * (2 + kMostCallClasses); }
   bool enabled(int event) const {
     const int rank = event % count(), what = event / count();
@@ -131,7 +132,7 @@ class World {
   const std::string& wrong() const { return wrong_; }
   bool has_forgotten_while_deferring() const { return forgotten_while_deferring_; }
 
-  // Worlds that go on alike are the same.
+  // Two worlds with the same key continue in the same way.
   std::string key() const {
     std::string key;
     for (const auto& rank : ranks_) {
@@ -151,8 +152,8 @@ class World {
     return key;
   }
 
-  // The variant of the next call of a call class, as next_variant() in runtime/adaptive/call
-  // classes.cc.
+  // Returns the variant of the class's next call, as next_variant() in
+  // runtime/adaptive/call_classes.cc does.
   std::optional<int> next_variant(int rank, CallClass* call_class) {
     const auto variant = call_class ? next_variant(rank, *call_class) : std::optional(0);
     if (variant && fault_ == Fault::counts_late) count_call(rank, call_class);
@@ -192,7 +193,7 @@ class World {
     return step->variant;
   }
 
-  // As in runtime/adaptive/call_classes.cc.
+  // Asks for the result of a comparison in memory, as runtime/adaptive/call_classes.cc does.
   void look_at_comparison(CallClass& call_class) {
     auto greatest = call_class.in_memory->look();
     if (fault_ == Fault::alone && !greatest && all_have_told(call_class))
@@ -206,12 +207,14 @@ class World {
 
   bool has_taken_worker() const { return taken_worker_; }
   bool has_met_challenger() const { return met_challenger_; }
-  // In memory.
+  // Returns whether some rank has asked for the result of a comparison before all had published
+  // their times.
   bool has_looked_again() const {
     return std::any_of(looks_.begin(), looks_.end(), [](const auto& one) { return !one.second; });
   }
 
-  // The call takes its variant: on all ranks the same, in the same order.
+  // Records that the call begins with this variant. All ranks must begin the same calls in the same
+  // order with the same variants.
   void goes(int rank, int number, int variant) {
     of(rank).gone.push_back(number);
     const auto first = variants_.emplace(number, variant).first;
@@ -227,23 +230,25 @@ class World {
   struct Rank {
     explicit Rank(const CallClassesInUse<CallClass>::Limits& limits) : call_classes(limits) {}
 
-    std::size_t next = 0;            // action
-    bool waits_for_variant = false;  // in a blocking collective, which has not gone yet
-    int calls = 0;                   // started
+    std::size_t next = 0;            // index of the next action in the rank's script
+    bool waits_for_variant = false;  // the rank is in a blocking collective that has not begun yet
+    int calls = 0;                   // number of calls that the rank has started
     CallClassesInUse<CallClass> call_classes;
     int call_classes_made = 0;
     CallsMade without_room;
-    std::map<int, CallClass*> remembered;  // by key
-    CallClass* blocking = nullptr;         // of the blocking collective that waits for its variant
+    std::map<int, CallClass*> remembered;  // call classes by key
+    // Class of the blocking collective that waits for its variant.
+    CallClass* blocking = nullptr;
     TrialTurn turn;
     CallsInOrder<std::unique_ptr<Call>> deferred;
     std::vector<int> gone;
     std::array<bool, kMostCallClasses> comparing{}, ended{};  // by number of the call class
-    std::array<int, kMostCallClasses> compared{};             // comparisons begun
+    std::array<int, kMostCallClasses> compared{};             // number of comparisons begun
   };
 
   int count() const { return static_cast<int>(ranks_.size()); }
-  // To a call class's comparison of that number; of each word the greatest is agreed on.
+  // Adds a rank's words to a comparison of a call class. The ranks agree on the greatest value of
+  // each word.
   void tell(int call_class, int comparison, const Learner::Words& words) {
     Learner::Words& greatest =
         told_.emplace(std::pair(call_class, comparison), words).first->second;
@@ -253,7 +258,8 @@ class World {
     return memory_[static_cast<std::size_t>(call_class.key)]
                   [InMemory::word_of(call_class.told, InMemory::kComplete)] != 0;
   }
-  // In the first comparison the ranks find out whether all can take it.
+  // Notes that the variant with a worker was taken. The first comparison must have shown that all
+  // ranks can take it.
   void note_worker(const CallClass& call_class) {
     taken_worker_ = true;
     if (*setting_.without_worker >= 0 ||
@@ -267,7 +273,7 @@ class World {
     return of(rank).next < script.size() ? &script[of(rank).next] : nullptr;
   }
 
-  // Any collective may wait for all ranks.
+  // Returns whether all ranks have begun the call, since any collective may wait for all ranks.
   bool is_over(int call) const {
     for (const auto& rank : ranks_)
       if (std::find(rank->gone.begin(), rank->gone.end(), call) == rank->gone.end()) return false;
@@ -288,7 +294,7 @@ class World {
       case Action::Kind::receive:
         return sent_.count(action->number) > 0;
       case Action::Kind::blocking:
-        // Inside already: until all are.
+        // The rank is inside the collective until all ranks are.
         if (of(rank).gone.size() > static_cast<std::size_t>(action->number))
           return is_over(action->number);
         return !of(rank).deferred.any() &&
@@ -314,7 +320,7 @@ class World {
     return false;
   }
 
-  // It is an allreduce: not before all ranks have begun it.
+  // A comparison is an allreduce: it ends only after all ranks have begun it.
   bool may_end_comparison(int rank, int call_class) const {
     const auto at = static_cast<std::size_t>(call_class);
     if (!of(rank).comparing[at] || of(rank).ended[at]) return false;
@@ -341,7 +347,8 @@ class World {
     ++of(rank).next;
   }
 
-  // As next_variant_in_call(); false: the variant is not known yet.
+  // Begins a blocking collective as next_variant_in_call() does; returns false while the variant is
+  // unknown.
   bool goes_in_call(int rank, int key) {
     Rank& own = of(rank);
     if (!own.waits_for_variant) own.blocking = key < 0 ? nullptr : call_class_of(rank, key);
@@ -374,8 +381,8 @@ class World {
     return known == of(rank).remembered.end() ? nullptr : known->second;
   }
 
-  // Of the call that the rank makes now, as plan_for() and count_call(). nullptr: there is no room.
-  // Ranks remember more or less: the last one asks each time.
+  // Returns the class of the call that the rank makes now, as plan_for() and count_call() do;
+  // nullptr if there is no room. The last rank remembers no classes and asks each time.
   CallClass* call_class_of(int rank, int key) {
     Rank& own = of(rank);
     const bool asks = rank + 1 == count() || own.remembered.count(key) == 0;
@@ -412,7 +419,7 @@ class World {
     return call_class;
   }
 
-  // To the call before the first one that is watched again.
+  // Makes calls up to the one before the learner watches again.
   static void bring_to_rest(Learner& learner) {
     TrialTurn turn;
     const auto call = [&] {
@@ -424,7 +431,7 @@ class World {
     while (!learner.wants_time()) call();
   }
 
-  // To the call before the first look at what is known.
+  // Makes calls up to the one before the learner checks what is known.
   static void bring_to_look(Learner& learner) {
     constexpr int kCalls = 16;
     TrialTurn turn;
@@ -437,12 +444,13 @@ class World {
   const Setting setting_;
   TrialBudget budget_{1, 0};
   std::vector<std::unique_ptr<Rank>> ranks_;
-  std::map<int, int> variants_;  // by call
+  std::map<int, int> variants_;  // variant of each call
   std::map<std::pair<int, int>, Learner::Words>
-      told_;  // by call class and number of the comparison
-  std::array<std::array<std::int64_t, InMemory::kWords>, kCallClasses> memory_{};  // by key
+      told_;  // words by call class and number of the comparison
+  // By key of the call class.
+  std::array<std::array<std::int64_t, InMemory::kWords>, kCallClasses> memory_{};
   std::map<std::pair<int, std::int64_t>, bool>
-      looks_;  // by call class and call: whether it was the end
+      looks_;  // by call class and call: whether the comparison was over
   bool taken_worker_ = false;
   bool met_challenger_ = false;
   std::set<int> sent_;
@@ -456,7 +464,8 @@ inline bool Call::try_to_start() {
   return variant.has_value();
 }
 
-// All orders of events, each state once. What is wrong in some order; "": nothing.
+// Tries all orders of events and visits each state once. run() says what is wrong in some order; ""
+// if nothing is.
 class Search {
  public:
   Search(std::vector<Script> scripts, Fault fault) : Search(std::move(scripts), Setting{fault}) {}
@@ -480,7 +489,7 @@ class Search {
     return world;
   }
 
-  // events_ have led to the world.
+  // Continues from this world, into which events_ have led.
   void look(std::unique_ptr<World> world) {
     if (!world->wrong().empty()) wrong_ = world->wrong();
     if (world->has_forgotten_while_deferring()) forgotten_while_deferring_ = true;
@@ -492,7 +501,7 @@ class Search {
     for (int event = 0; event < world->events(); ++event)
       if (world->enabled(event)) possible.push_back(event);
     if (possible.empty() && !world->over()) wrong_ = "a standstill";
-    // The last one happens in this very world: it is not needed any more.
+    // The last event happens in this very world, which nothing else needs any more.
     for (const int event : possible) {
       auto next = event == possible.back() ? std::move(world) : replay();
       next->happen(event);

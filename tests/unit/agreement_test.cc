@@ -1,7 +1,7 @@
-// How ranks agree on the variant of each call, in every order in which starts, waits, messages and
-// comparisons can follow each other on a few ranks: that all ranks take the same variant in the
-// same call, in the same order, and that no program that is right without Weft comes to a
-// standstill. docs/inside/learning.md has the reason why it holds for any number of ranks.
+// How ranks agree on the variant of each call. The tests try every order in which starts, waits,
+// messages and comparisons can follow each other on a few ranks. All ranks must take the same
+// variant in the same call, in the same order, and no program that is right without Weft may come
+// to a standstill. docs/inside/learning.md says why this holds for any number of ranks.
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -29,7 +29,7 @@ Script pipelined(const std::vector<int>& call_classes, int in_flight) {
   return script;
 }
 
-// Three calls in flight, of the call classes in turns.
+// Keeps three calls in flight. The call classes alternate.
 Script pipelined(int calls, int call_classes = kCallClasses) {
   std::vector<int> in_turns;
   for (int call = 0; call < calls; ++call) in_turns.push_back(call % call_classes);
@@ -50,7 +50,7 @@ std::vector<Script> after_a_message(int ranks, int calls, int call_classes = kCa
   return scripts;
 }
 
-// The same with a duplication after every few calls.
+// Returns after_a_message() in which every third call is a duplication.
 std::vector<Script> with_duplications(int ranks, int calls, int call_classes = kCallClasses) {
   std::vector<Script> scripts = after_a_message(ranks, calls, call_classes);
   for (Script& script : scripts) {
@@ -61,7 +61,7 @@ std::vector<Script> with_duplications(int ranks, int calls, int call_classes = k
   return scripts;
 }
 
-// Calls in flight, then a blocking collective, then more calls.
+// Starts calls, makes a blocking collective while they are in flight, and then starts more.
 Script with_blocking(int calls) {
   Script script;
   for (int call = 0; call < calls; ++call) script.push_back(start(call % kCallClasses));
@@ -72,7 +72,8 @@ Script with_blocking(int calls) {
   return script;
 }
 
-// Blocking collectives of one call class only, or with calls of the other in flight.
+// Makes blocking collectives of call class 0; `with_others` puts a call of class 1 in flight around
+// each.
 Script of_blocking(int calls, bool with_others) {
   Script script;
   int number = 0, started = -1;
@@ -90,7 +91,7 @@ Script of_blocking(int calls, bool with_others) {
 struct Size {
   int ranks, calls, call_classes;
 };
-// Under the address sanitizer, where it takes ten times as long, there are fewer calls.
+// The address sanitizer takes ten times as long, so it gets fewer calls.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr Size kSizes[] = {{2, 8, 2}, {3, 5, 2}, {4, 4, 1}};
 #else
@@ -117,7 +118,7 @@ TEST(Agreement, HoldsWithDuplicationsBetween) {
     EXPECT_EQ(Search(with_duplications(ranks, calls, call_classes), Fault::none).run(), "");
 }
 
-// The worker of one rank may be refused by the system: then no rank takes that variant.
+// If the system refuses the worker of one rank, no rank takes the variant that needs it.
 TEST(Agreement, HoldsWhereARankHasNoWorker) {
   for (const int without : {-1, 0, 1}) {
     Setting setting;
@@ -128,7 +129,6 @@ TEST(Agreement, HoldsWhereARankHasNoWorker) {
   }
 }
 
-// A known variant is looked at, and then compared with a challenger.
 TEST(Agreement, HoldsWhereAVariantIsComparedWithItsChallenger) {
   Setting setting;
   setting.learning = Learning::has_challenger;
@@ -172,7 +172,8 @@ TEST(Agreement, HoldsWhereBlockingCollectivesLearn) {
   }
 }
 
-// A comparison after a rest has its effect 32 calls later. A rank may come there before its end.
+// A comparison after a rest takes effect 32 calls later. A rank may make that call before the
+// comparison ends.
 Search about_to_be_watched(Learning learning, Fault fault) {
   Setting setting;
   setting.fault = fault;
@@ -193,8 +194,8 @@ TEST(Agreement, TheSearchFindsARankThatGuessesAfterARest) {
             "ranks take different ways");
 }
 
-// Of three call classes there is room for so few that one is forgotten for another, also while its
-// calls are held.
+// There is not room for all three call classes, so that one is forgotten for another, even while
+// its calls are deferred.
 const std::vector<int> kManyCallClasses{0, 0, 0, 1, 2, 2, 2, 1, 2, 1, 1, 1, 1, 0, 1};
 
 Setting with_room_for(std::uint32_t call_classes, Fault fault = Fault::none) {
@@ -228,7 +229,8 @@ TEST(Agreement, TheSearchFindsABlockingCallThatGuesses) {
       "ranks take different ways");
 }
 
-// Inside one node no call is held: the first rank to ask decides for all whether they have agreed.
+// In a node's memory no call is deferred: the first rank to ask decides for all whether they have
+// agreed.
 Setting in_memory(Fault fault = Fault::none, Learning learning = Learning::switches) {
   Setting setting;
   setting.fault = fault;

@@ -1,7 +1,7 @@
-// Every algorithm of the table against the oracle: 1 to 17 ranks (9 under sanitizers), every root,
-// counts from none to many, blocks of different sizes in any order with gaps between them,
-// neighbours that come up several times, types with holes, operators that do not commute, in place
-// or not.
+// Tests every algorithm of the table against the oracle: 1 to 17 ranks (9 under sanitizers), every
+// root, counts from none to many, blocks of different sizes in any order with gaps between them,
+// neighbours that occur several times, types with holes, operators that do not commute, in place or
+// not.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,15 +14,16 @@
 namespace weft::test {
 namespace {
 
-// With many ranks, fewer elements: what takes long blocks to show needs few ranks. Sanitizers make
-// it ten times slower.
+// Long blocks are tested with few ranks only, which suffice. Sanitizers take ten times as long, so
+// they get fewer ranks.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int kMostRanks = 9, kMostRanksWithMany = 5;
 #else
 constexpr int kMostRanks = 17, kMostRanksWithMany = 8;
 #endif
 
-// A direct schedule whose data is not plain ends at once, when the ranks have met.
+// Returns whether some rank's data has holes: then a direct schedule ends at once, after the ranks
+// have met.
 bool cannot_be_seen(const Call& call) {
   if (!is_direct(*call.algorithm)) return false;
   for (int rank = 0; rank < call.size; ++rank) {
@@ -38,7 +39,7 @@ class AlgorithmTest : public testing::TestWithParam<const Algorithm*> {
     call.algorithm = GetParam();
     const bool one_is_enough = !needs_nodes(call.algorithm->needs) || call.root > 0;
     const std::size_t placings = one_is_enough ? 1 : std::size(kPlacings);
-    // Domains are placed in another way in each call.
+    // Each call distributes the ranks over nodes or domains in another way.
     const auto first = static_cast<std::size_t>(
         needs_domains(call.algorithm->needs) ? call.root + call.size + call.count : call.root);
     for (std::size_t i = 0; i < placings && !HasFatalFailure(); ++i) {
@@ -47,7 +48,6 @@ class AlgorithmTest : public testing::TestWithParam<const Algorithm*> {
     }
   }
 
-  // Checks the call with every operator, in place and not.
   void check_operators(Call call) {
     const Kind kind = call.algorithm->kind;
     for (Op op : {Op::sum, Op::max, Op::affine}) {
@@ -95,7 +95,7 @@ TEST_P(AlgorithmTest, EqualsTheOracle) {
   EXPECT_GT(checked_, 0);
 }
 
-// Long enough for several segments and for messages sent one by one.
+// These counts need several segments, or messages sent one by one.
 TEST_P(AlgorithmTest, EqualsTheOracleWithLongData) {
   for (int size : {2, 3, 5}) {
     check_roots({.size = size, .count = 17'003, .type = &test_types()[3]});
@@ -104,7 +104,7 @@ TEST_P(AlgorithmTest, EqualsTheOracleWithLongData) {
   check_roots({.size = 8, .count = 6'011, .type = &test_types()[2]});
 }
 
-// The counts are long enough for all memory of a node to be used again and again.
+// These counts are so long that all of a node's memory is used again and again.
 TEST_P(AlgorithmTest, EqualsTheOracleWhereTheNodesMemoryIsReused) {
   if (!needs_memory(GetParam()->needs)) return;
   for (int size : {2, 3, 5}) {
@@ -112,13 +112,13 @@ TEST_P(AlgorithmTest, EqualsTheOracleWhereTheNodesMemoryIsReused) {
     if (HasFatalFailure()) return;
   }
   if (!needs_nodes(GetParam()->needs)) return;
-  for (int size : {4, 6, 8}) {  // several nodes with as many ranks
+  for (int size : {4, 6, 8}) {  // several nodes with equally many ranks
     check_roots({.size = size, .count = 20'001 * size, .type = &test_types()[0]});
     if (HasFatalFailure()) return;
   }
 }
 
-// The shorter the chunks, the more often all memory is used again.
+// Shorter chunks use all of the node's memory again more often.
 TEST_P(AlgorithmTest, EqualsTheOracleInChunksOfOtherSizes) {
   if (!needs_node(GetParam()->needs)) return;
   for (const std::int64_t chunk_bytes : {128L, 16L * 1024, kNodeBytesPerRank / 2}) {
@@ -133,7 +133,8 @@ TEST_P(AlgorithmTest, EqualsTheOracleInChunksOfOtherSizes) {
   }
 }
 
-// By domains, the first ranks of these meet along a tree of their own.
+// In algorithms by domains, the first ranks of the domains meet along a tree of their own, with
+// radix `across`.
 TEST_P(AlgorithmTest, EqualsTheOracleWithTreesOfOtherRadices) {
   if (!std::string_view(GetParam()->name).ends_with("-tree")) return;
   for (const int radix : {2, 3, Tuning::kAll})
@@ -147,7 +148,7 @@ TEST_P(AlgorithmTest, EqualsTheOracleWithTreesOfOtherRadices) {
       }
 }
 
-// Of the trees that can be split: whoever carries a part out, all of it comes to be done.
+// All of a tree must be executed, however much of it is the caller's part.
 TEST_P(AlgorithmTest, EqualsTheOracleHoweverItsTreeIsSplit) {
   if (!std::string_view(GetParam()->name).ends_with("nomial")) return;
   for (const int split : {1, 2, kMostRanks})
@@ -162,7 +163,7 @@ TEST_P(AlgorithmTest, EqualsTheOracleHoweverItsTreeIsSplit) {
     }
 }
 
-// All ranks of a reduction use one type, so it is not among these.
+// Excludes reductions, in which all ranks use the same type.
 class DataMovementTest : public AlgorithmTest {};
 
 TEST_P(DataMovementTest, RanksMayDescribeTheSameDataDifferently) {
@@ -205,7 +206,8 @@ struct Literal {
   char text[kBytes];
 };
 
-// Says whether a constant of this name compiles.
+// Is true if AlgorithmName can be a constant with this name, that is, if there is such an
+// algorithm.
 template <Literal kName>
 concept IsName = requires {
   typename std::bool_constant<AlgorithmName(kName.text).text() != nullptr>;

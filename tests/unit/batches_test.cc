@@ -86,7 +86,6 @@ TEST(Batches, TogetherAreTheWholeSchedule) {
                                    "bcast scatter-allgather", "reduce_scatter_block pairwise"}));
 }
 
-// A batch of few iterations is short, however many ranks there are.
 TEST(Batches, AreShortHoweverManyRanksThereAre) {
   Shape shape = shape_of(Kind::alltoall, 131072, 4096);
   shape.rank = 77;

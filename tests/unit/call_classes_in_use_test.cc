@@ -1,4 +1,4 @@
-// Which call classes of a communicator are kept where there are more than there is room for.
+// Which call classes of a communicator are kept if there is not room for all.
 #include "select/call_classes_in_use.h"
 
 #include <gtest/gtest.h>
@@ -17,8 +17,8 @@ struct CallClass {
 
 class Program {
  public:
-  // Of the call class with this key, or of one for which there is no room. True: call classes have
-  // been forgotten.
+  // Makes a call of the class with this key, or of a class without room. Returns whether call
+  // classes have been forgotten.
   bool call(int key) {
     CallClass* call_class = call_classes.find_or_make(key, [&] {
       ++made;
@@ -58,7 +58,7 @@ TEST(CallClassesInUse, WhatIsNoLongerCalledMakesRoom) {
   Program program;
   for (int key : {1, 2, 3, 4}) program.call(key, 10 * key);
   EXPECT_TRUE(program.call(5, 200));
-  EXPECT_EQ(program.kept(), (std::set{3, 4, 5}));  // the least used have gone
+  EXPECT_EQ(program.kept(), (std::set{3, 4, 5}));  // the least used have been forgotten
   program.call(6);
   EXPECT_EQ(program.kept(), (std::set{3, 4, 5, 6}));
 }
@@ -71,7 +71,7 @@ TEST(CallClassesInUse, NoneIsForgottenWhereThereIsRoomForAll) {
   EXPECT_EQ(program.without_room, 0);
 }
 
-// What is called now and then stays, and nothing is forgotten again and again.
+// Classes that are called in turns are not forgotten and made again and again.
 TEST(CallClassesInUse, WhatIsCalledInTurnsStays) {
   Program program;
   for (int call = 0; call < 10'000; ++call) EXPECT_FALSE(program.call(call % 6));
@@ -88,7 +88,7 @@ TEST(CallClassesInUse, PhasesWithOtherSitesEachGetTheirRoom) {
   EXPECT_LT(program.without_room, 5 * 300);
 }
 
-// Calls that were made before may still be under way.
+// A forgotten class is freed only when none of its calls is under way.
 TEST(CallClassesInUse, WhatIsForgottenIsThereAsLongAsItIsNeeded) {
   Program program;
   for (int key : {1, 2, 3, 4}) program.call(key);

@@ -47,7 +47,6 @@ Cost cost(const Schedule& schedule) {
   return cost;
 }
 
-// Returns all ranks' schedules for `count` ints.
 std::vector<Schedule> schedules(Kind kind, const char* name, int size, std::int64_t count,
                                 bool in_place = false) {
   Call call{.size = size, .count = count, .in_place = in_place, .type = &test_types()[0]};

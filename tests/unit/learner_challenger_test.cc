@@ -1,4 +1,4 @@
-// The learner where the variant in use still takes about as long, but another one would win by now.
+// The learner when the variant in use takes as long as before, but another one has become faster.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -21,7 +21,8 @@ Learner::Settings known(int variant, std::vector<std::int64_t> variants_ms, int 
   return settings;
 }
 
-// The library's own against Weft's, and Weft's against the library's own. Within the free slots.
+// Tests both directions: Weft's variant challenges the library's, and the library's challenges
+// Weft's. The challenger is met in the free slots.
 TEST(Learner, AKnownVariantThatIsBeatenByNowIsLearntAboutAnew) {
   for (const int before : {kNative, 2}) {
     Program program(2, 0.001);
@@ -51,7 +52,7 @@ TEST(Learner, ASettledVariantThatIsBeatenByNowIsLearntAboutAnew) {
   EXPECT_EQ(program.call(call_class), kNative);
 }
 
-// Of a batch, and at one position of a cycle.
+// All calls of a batch take the same variant. The time of the batch is that of its last call.
 TEST(Learner, ABatchIsComparedWithItsChallengerAsAWhole) {
   for (const int depth : {2, 5, 8}) {
     Program program(2, 0.001);
@@ -74,8 +75,8 @@ TEST(Learner, ABatchIsComparedWithItsChallengerAsAWhole) {
   }
 }
 
-// One call by itself, before the batches or between them. Of the library's calls only those count
-// as in flight that are watched.
+// A single call may come before the batches or between them. Among the library's calls, only those
+// that are watched count as in flight.
 TEST(Learner, ABatchIsComparedWithItsChallengerAsAWholeWhereverBatchesBegin) {
   for (const int test : {0, 1, 2, 3, 4, 5, 6, 7}) {
     const int depth = 2 + test / 2, challenger = test % 2 == 0 ? 2 : kNative,
@@ -126,7 +127,7 @@ TEST(Learner, EachPositionIsComparedWithItsChallenger) {
   EXPECT_EQ(program.call(call_class), kNative);
 }
 
-// One call of the challenger in each round, and few rounds.
+// Each round contains one call of the challenger, and there are few rounds.
 TEST(Learner, AVariantThatHoldsMeetsItsChallengerSeldom) {
   Program program;
   const int call_class = program.add_call_class(3, variants_of({12, 10, 8}), known(2, {12, 10, 8}));
@@ -139,7 +140,8 @@ TEST(Learner, AVariantThatHoldsMeetsItsChallengerSeldom) {
   EXPECT_LT(found.trials_cost_ns, program.now_ns() / 1000);
 }
 
-// By the budget alone, so not in a short run.
+// A challenger that is clearly slower is met only when the budget allows it, so never in a short
+// run.
 TEST(Learner, AChallengerThatIsClearlySlowerIsMetWithinTheBudget) {
   Program program;
   const int call_class = program.add_call_class(3, variants_of({12, 40, 8}), known(2, {12, 40, 8}));
@@ -150,7 +152,7 @@ TEST(Learner, AChallengerThatIsClearlySlowerIsMetWithinTheBudget) {
   EXPECT_LT(program.learner(call_class).found().trials_cost_ns, program.now_ns() / 100);
 }
 
-// The variant in use was held up in their first round.
+// The variant in use was delayed in its first round with the challenger.
 TEST(Learner, AChallengerThatWasLuckyOnceIsMetWithinTheBudget) {
   Program program;
   std::uint32_t last_met = 0;
@@ -181,7 +183,7 @@ TEST(Learner, AChallengerThatWasClearlySlowerIsTakenWhereItIsFasterByNow) {
   EXPECT_EQ(program.call(call_class), kNative);
 }
 
-// Whatever chance says.
+// Two variants that are equally fast must not trigger new trials, whatever noise their times have.
 TEST(Learner, AVariantThatIsAsFastAsItsChallengerIsNotLearntAboutAgainAndAgain) {
   for (std::uint32_t seed = 0; seed < 100; ++seed) {
     Program program;
@@ -197,7 +199,8 @@ TEST(Learner, AVariantThatIsAsFastAsItsChallengerIsNotLearntAboutAgainAndAgain) 
   }
 }
 
-// Such as a file that the program writes: it is no cost, and says nothing of the challenger.
+// A pause of the program, such as writing a file, must not count as a cost of trials, nor against
+// the challenger.
 TEST(Learner, WhatHoldsTheProgramUpWhileItsChallengerIsMetCostsLittle) {
   Program program(2, 1);
   std::vector<int> met(3);
@@ -211,10 +214,11 @@ TEST(Learner, WhatHoldsTheProgramUpWhileItsChallengerIsMetCostsLittle) {
       known(2, {120, 100, 100}));
   for (int call = 0; call < 1500; ++call) program.call(call_class);
   EXPECT_LT(program.learner(call_class).found().trials_cost_ns, 1'000 * kMs);
-  EXPECT_GT(met[0] + met[1], 2);  // it is met again
+  EXPECT_GT(met[0] + met[1], 2);  // the challenger is met again
 }
 
-// As challenger or otherwise: a worker that some rank has not got.
+// A variant that needs a worker, which some rank does not have, is never taken, as challenger or
+// otherwise.
 TEST(Learner, AChallengerThatARankCannotTakeIsNone) {
   for (const int without : {-1, 1}) {
     Program program;
@@ -238,7 +242,7 @@ TEST(Learner, AChallengerThatARankCannotTakeHidesNoOther) {
   EXPECT_EQ(program.call(call_class), 0);
 }
 
-// It loses its turn while another call class is called.
+// The call class loses its turn to compare while another call class is called.
 TEST(Learner, AComparisonWithAChallengerMayBeBrokenOff) {
   Program program;
   const int one = program.add_call_class(3, variants_of({120, 80, 110}), known(2, {120, 100, 100}));

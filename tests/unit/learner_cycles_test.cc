@@ -1,5 +1,5 @@
-// The learner where calls of one call class take turns: that they are told apart, and when they no
-// longer are.
+// The learner when calls of one class repeat in a cycle, such as exchange and reduction in turn: it
+// must tell the calls of the cycle apart, and notice when they change.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// Of so many calls of a call class, ms by position and variant.
+// Returns the times of calls that repeat in a cycle: ms[position][variant].
 Program::Times in_cycle(std::vector<std::vector<std::int64_t>> ms) {
   return [ms](int rank, int variant, std::uint32_t call) {
     const auto& of_variants = ms[call % ms.size()];
@@ -36,7 +36,7 @@ TEST(Learner, CallsThatTakeTurnsAreToldApart) {
       for (std::size_t i = 0; i < 200 * cycle; ++i) call();
       ASSERT_EQ(program.learner(call_class).cycle(), cycle);
       const int winners[] = {2, 1, 1, 2, 2, 2};
-      int others = 0;  // in trials that were put off
+      int others = 0;  // counts calls in trials that were postponed
       for (std::size_t i = 0; i < 1000 * cycle; ++i) others += call() != winners[i % cycle];
       EXPECT_LT(others, static_cast<int>(9 * cycle));
       for (std::size_t i = 0; i < cycle; ++i) EXPECT_EQ(call(), winners[i]) << cycle;
@@ -48,7 +48,8 @@ TEST(Learner, CallsThatTakeTurnsAreToldApart) {
     }
 }
 
-// Each has calls of 10 us, at which nothing could be hidden, and for which nothing is tried.
+// The middle call of the cycle takes only 10 us, in which nothing could be hidden, so nothing is
+// tried for it.
 TEST(Learner, OfACycleOnlyWhatIsLongIsTried) {
   Program program;
   std::map<int, int> taken;
@@ -64,12 +65,12 @@ TEST(Learner, OfACycleOnlyWhatIsLongIsTried) {
   while (program.learner(call_class).found().calls % 3 != 0) program.call(call_class);
   for (const int winner : {2, 0, 2}) EXPECT_EQ(program.call(call_class), winner);
   const auto found = program.learner(call_class).found(1);
-  EXPECT_EQ(found.median_ns[0], 10'000);  // as it was watched
+  EXPECT_EQ(found.median_ns[0], 10'000);  // measured before the trials
   EXPECT_EQ(found.pairs, 0);
 }
 
-// A call more than usual, such as in the step that writes a file: who has the number of the one has
-// the work of the other from then on.
+// One call more than usual shifts the cycle: from then on each position has the other's work. The
+// learner must find the cycle again.
 TEST(Learner, ACycleThatIsOutOfStepIsFoundAnew) {
   Program program;
   std::uint32_t skipped = 0;
@@ -86,8 +87,8 @@ TEST(Learner, ACycleThatIsOutOfStepIsFoundAnew) {
   EXPECT_EQ(program.call(call_class), 2);
 }
 
-// What was found is said until something else is. Meanwhile each call takes the variant of the one
-// that it is most like.
+// While the learner looks at a cycle anew, it keeps the old result, and each call takes the variant
+// of the position that it resembles most.
 TEST(Learner, ACycleThatIsLookedAtAnewIsKeptUntilThen) {
   Program program;
   std::int64_t hiccup_ns = 0;
@@ -131,7 +132,7 @@ TEST(Learner, ACycleThatEndsIsLearntAboutAsOne) {
   }
 }
 
-// Times at random, of two sizes, are no cycle; a single one that is long is none.
+// Random times of two sizes are not a cycle; nor is a single long call.
 TEST(Learner, WhatHasNoPatternIsNoCycle) {
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
     Program program;
@@ -178,10 +179,11 @@ TEST(Learner, TheLongestPositionIsTriedFirst) {
   Program program;
   const int call_class = program.add_call_class(3, in_cycle({{5, 4, 3}, {40, 30, 50}}));
   while (program.learner(call_class).found().calls_on_trial == 0) program.call(call_class);
-  EXPECT_EQ(program.learner(call_class).found().calls % 2, 0u);  // the last one was the second
+  // The last call was the second of the cycle.
+  EXPECT_EQ(program.learner(call_class).found().calls % 2, 0u);
 }
 
-// Single calls that take longer while the program begins.
+// Single calls that take longer while the program begins do not delay the trials.
 TEST(Learner, NoiseDoesNotKeepASiteWaiting) {
   for (const std::uint32_t late : {1, 2, 3}) {
     Program program;

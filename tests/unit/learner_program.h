@@ -1,4 +1,4 @@
-// Programs of a few ranks in virtual time, each rank with a learner for each call class.
+// Simulated programs of a few ranks in virtual time; each rank has a learner for each call class.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,8 @@ namespace weft {
 
 inline constexpr int kNative = 1;
 
-// The ranks of a program, in step; each has a learner for each call class and a clock of its own.
+// Simulates a program whose ranks make the same calls. Each rank has a clock, and a learner for
+// each call class.
 class Program {
  public:
   using Times = std::function<std::int64_t(int rank, int variant, std::uint32_t call)>;
@@ -37,12 +38,12 @@ class Program {
     return static_cast<int>(call_classes_.size()) - 1;
   }
 
-  // The call classes that are added from now on are those of another communicator.
+  // Call classes that are added from now on belong to another communicator.
   void begin_communicator() { turns_.assign(clocks_.size(), {}); }
 
-  // A blocking call of the call class, and computation of so long after it. late_ns: how much later
-  // than they could be ranks come to it. kept_ns: how much longer than the others a variant keeps
-  // the last rank, which then comes late to the next call.
+  // Makes a blocking call and computes for the given time after it. late_ns: by how much each rank
+  // comes late to the call. kept_ns: by how much longer a variant keeps the last rank, which then
+  // comes late to the next call.
   int blocking_call(
       int number, std::int64_t computation_ns, std::vector<std::int64_t> late_ns = {},
       const std::function<std::int64_t(int variant)>& kept_ns = [](int) { return 0; }) {
@@ -59,8 +60,8 @@ class Program {
     return variant;
   }
 
-  // One call of the call class, and all that follows up to the next. in_flight: calls before it
-  // that have not been completed.
+  // Makes one call, whose time extends up to the next call. in_flight: number of calls before it
+  // that are not complete.
   int call(int number, int in_flight = 0) {
     CallClass& call_class = call_classes_[static_cast<std::size_t>(number)];
     int variant = -1;
@@ -86,7 +87,8 @@ class Program {
       clocks_[rank] += call_class.period_ns(static_cast<int>(rank), variant, call_class.calls);
     const std::int64_t latest = *std::max_element(clocks_.begin(), clocks_.end());
     last_call_ns_ = latest - began;
-    for (auto& clock : clocks_) clock = latest;  // a collective of all
+    // After a collective all ranks are at the same time.
+    for (auto& clock : clocks_) clock = latest;
     ++call_class.calls;
     return variant;
   }
@@ -96,7 +98,7 @@ class Program {
   }
   std::int64_t now_ns() const { return clocks_.front(); }
   TrialBudget& budget(std::size_t rank) { return budgets_[rank]; }
-  // A rank lags behind whenever the ranks come to the call class's next such looks.
+  // A rank lags behind in the class's next `looks` looks at the result of a comparison.
   void lag_behind(int call_class, int looks) {
     call_classes_[static_cast<std::size_t>(call_class)].looks_too_early = looks;
   }
@@ -128,13 +130,13 @@ class Program {
   std::vector<std::int64_t> clocks_;
   std::int64_t last_call_ns_ = 0;
   int comparisons_ = 0;
-  int without_worker_ = -1;  // a rank that cannot take the conditional variant
+  int without_worker_ = -1;  // the rank that cannot take the conditional variant
   std::vector<TrialTurn> turns_;
   std::deque<TrialBudget> budgets_;
   std::deque<CallClass> call_classes_;
 };
 
-// A few per cent, from call and rank.
+// Adds up to 4 %, computed from call and rank.
 inline std::int64_t with_noise(std::int64_t ns, int rank, std::uint32_t call) {
   const std::uint32_t mixed =
       (call * 2654435761u + static_cast<std::uint32_t>(rank) * 40503u) >> 16;

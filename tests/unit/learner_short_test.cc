@@ -1,4 +1,5 @@
-// The learner at call classes whose calls come around very soon, or did so for a while.
+// The learner with call classes whose calls follow each other after microseconds, always or for a
+// while.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 namespace weft {
 namespace {
 
-// Of a call class at rest one call in 64 is watched, and a comparison costs little of the time.
+// For a class at rest one call in 64 is watched. Its comparisons take little of the time.
 TEST(Learner, AtShortPeriodsNothingIsTriedThatNeedsAThread) {
   for (const std::int64_t period_ns : {500, 5'000, 19'000}) {
     Program program;
@@ -26,13 +27,14 @@ TEST(Learner, AtShortPeriodsNothingIsTriedThatNeedsAThread) {
       EXPECT_EQ(program.call(call_class), 0);
     }
     EXPECT_EQ(program.learner(call_class).found().calls_on_trial, 0u);
-    EXPECT_LT(watched, kCalls / 50);  // with those between a watch and its effect
+    EXPECT_LT(watched, kCalls / 50);  // includes the calls between a watch and its effect
     EXPECT_GT(program.comparisons(), 5);
     EXPECT_LT(program.comparisons(), kCalls / 2000 + 10);
   }
 }
 
-// Only after a while, at little cost, and what needs a thread not at all.
+// Variants that only callers execute are compared after some time and at little cost. A variant
+// that needs a thread is not tried at all.
 TEST(Learner, AtShortPeriodsTheLibrarysVariantIsComparedWithThatOfCallers) {
   for (const std::int64_t period_ns : {500, 5'000, 12'000})
     for (const int fastest : {0, kNative, 2}) {
@@ -61,7 +63,8 @@ TEST(Learner, AtShortPeriodsTheLibrarysVariantIsComparedWithThatOfCallers) {
     }
 }
 
-// The library sets something up in its first calls, which take long; then it is the fastest.
+// The first calls are long, since the library sets something up in them. After these the library is
+// the fastest.
 TEST(Learner, WhatIsShortOnlyAfterItsFirstCallsIsComparedAgain) {
   Program program;
   Learner::Settings settings;
@@ -82,8 +85,8 @@ TEST(Learner, WhatIsShortOnlyAfterItsFirstCallsIsComparedAgain) {
   EXPECT_EQ(program.call(call_class), kNative);
 }
 
-// The rule's variant alone sets something up in its first calls, while its challenger is compared
-// with it.
+// Only the first calls of the rule's variant are long, and its challenger is compared with it
+// meanwhile.
 TEST(Learner, WhatLongFirstCallsFoundSaysNothingOfShortOnes) {
   Program program;
   std::map<std::pair<int, int>, int> made;
@@ -102,7 +105,7 @@ TEST(Learner, WhatLongFirstCallsFoundSaysNothingOfShortOnes) {
   for (int call = 0; call < 2000; ++call) EXPECT_EQ(program.call(call_class), 0);
 }
 
-// Such as while the program still sets up its data.
+// Returns times that are short until `is_long` is set, as when a program first sets up its data.
 Program::Times short_at_first(const bool& is_long, std::vector<std::int64_t> ms) {
   return [&is_long, ms](int rank, int variant, std::uint32_t call) {
     const std::int64_t ns = ms[static_cast<std::size_t>(variant)] * 1'000'000;
@@ -110,7 +113,7 @@ Program::Times short_at_first(const bool& is_long, std::vector<std::int64_t> ms)
   };
 }
 
-// No later than after about as many calls, up to some thousands.
+// Longer periods must be noticed after at most as many calls as were short, up to some thousands.
 TEST(Learner, PeriodsThatBecomeLongAreLearntAbout) {
   for (const int short_ones : {10, 100, 1000, 100'000}) {
     Program program;
@@ -150,7 +153,8 @@ TEST(Learner, BlockingCallsThatBecomeLongAreLearntAbout) {
   bool is_long = false;
   const int call_class = program.add_call_class(3, short_at_first(is_long, {10, 12, 6}), settings);
   for (int call = 0; call < 1000; ++call)
-    EXPECT_EQ(program.blocking_call(call_class, 1'000'000), 0);  // what is between does not count
+    // Computation between the calls does not count.
+    EXPECT_EQ(program.blocking_call(call_class, 1'000'000), 0);
   EXPECT_EQ(program.learner(call_class).found().calls_on_trial, 0u);
   is_long = true;
   int variant = 0;
@@ -158,8 +162,8 @@ TEST(Learner, BlockingCallsThatBecomeLongAreLearntAbout) {
   EXPECT_EQ(variant, 2);
 }
 
-// After a rest, of the library's calls only those are counted that begin with the watch. All that
-// are in flight together take the same variant even so.
+// After a rest only those calls count as in flight that began with the watch. All calls in flight
+// together must take the same variant nevertheless.
 TEST(Learner, AWatchAfterARestSeesHowManyAreInFlight) {
   for (int test = 0; test < 64; ++test) {
     const int depth = 2 + test / 8, begins = test % 8;
@@ -186,7 +190,8 @@ TEST(Learner, AWatchAfterARestSeesHowManyAreInFlight) {
   }
 }
 
-// In the first call that is watched a held call may have waited for a comparison.
+// In the first call that is watched, a deferred call may have waited for a comparison, so its long
+// time does not count.
 TEST(Learner, AFirstPeriodThatIsLongMakesNoSiteLong) {
   Program program;
   const int call_class = program.add_call_class(3, [&](int rank, int, std::uint32_t call) {
@@ -196,7 +201,8 @@ TEST(Learner, AFirstPeriodThatIsLongMakesNoSiteLong) {
   EXPECT_EQ(program.learner(call_class).found().calls_on_trial, 0u);
 }
 
-// Such as inner products beside one exchange in each iteration.
+// Many short calls, such as inner products beside one exchange in each iteration, must not take the
+// turn from the long one.
 TEST(Learner, ShortCallsThatWaitForTheTurnDoNotTakeItFromALongOne) {
   std::vector<std::uint64_t> calls_on_trial;
   for (const int products_of_each : {0, 100}) {
@@ -220,7 +226,8 @@ TEST(Learner, ShortCallsThatWaitForTheTurnDoNotTakeItFromALongOne) {
   EXPECT_EQ(calls_on_trial[0], calls_on_trial[1]);
 }
 
-// Nothing may be tried any more. How often it is asked for goes by the time that it takes now.
+// The budget is used up. How often a comparison is asked for depends on the time that the calls
+// take now.
 TEST(Learner, WhatIsPutOffAtShortPeriodsIsAskedForSeldom) {
   Program program(2, 0.001);
   Learner::Settings settings;
@@ -241,7 +248,7 @@ TEST(Learner, WhatIsPutOffAtShortPeriodsIsAskedForSeldom) {
   EXPECT_LT(program.comparisons(), comparisons + 20);
 }
 
-// There are no free slots for it.
+// Without free slots, nothing may be tried beyond the budget.
 TEST(Learner, AtShortPeriodsNothingIsTriedBeyondTheBudget) {
   Program program(2, 0.001);
   Learner::Settings settings;
@@ -286,7 +293,7 @@ TEST(Learner, ShortPeriodsThatSettledAndBecomeLongAreNoticedAsSoonAsAfterARest) 
   EXPECT_EQ(program.call(call_class), 2);
 }
 
-// One call in a hundred takes eight times as long.
+// One call in a hundred takes eight times as long. This must not trigger new trials.
 TEST(Learner, AtShortPeriodsALongCallNowAndThenIsNoChange) {
   Program program(2, 100);
   Learner::Settings settings;
@@ -297,7 +304,7 @@ TEST(Learner, AtShortPeriodsALongCallNowAndThenIsNoChange) {
   const auto on_trial = program.learner(call_class).found().calls_on_trial;
   EXPECT_GT(on_trial, 0u);
   for (int call = 0; call < 400'000; ++call) program.call(call_class);
-  // A round with its challenger now and then, but not of all variants.
+  // The challenger is met now and then, but the other variants are not tried again.
   EXPECT_LT(program.learner(call_class).found().calls_on_trial, 2 * on_trial);
 }
 

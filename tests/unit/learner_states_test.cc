@@ -1,5 +1,5 @@
-// A machine has states: its host moves the cores, and the same variant takes another time. A class
-// whose checks come often follows them.
+// The learner when the machine changes its state, for example because its host moves the cores, so
+// that the same variant takes another time. A class that is checked often must follow such changes.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// The times of the rule's variant and of the library's, in units of the call class.
+// Times of the rule's variant and of the library's, in a unit that the call class chooses.
 using State = std::array<std::int64_t, 2>;
 constexpr State kWeftIsFaster{10, 13}, kCopiesAreSlow{30, 13}, kLibraryIsSlow{10, 39};
 
@@ -27,7 +27,7 @@ class Machine {
         settings);
   }
 
-  // Returns how many of so many calls in this state took the library's variant.
+  // Makes calls in this state and returns how many of them took the library's variant.
   int of_library(const State& state, int calls) {
     state_ = state;
     int of_library = 0;

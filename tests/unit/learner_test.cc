@@ -1,4 +1,4 @@
-// The learner with programs of two ranks in virtual time: what it finds, and how soon.
+// The learner with programs of two ranks in virtual time: which variant it finds, and how soon.
 #include "select/learner.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST(Learner, FindsTheFastestWithin40Calls) {
   }
 }
 
-// The program does something else for once, while the best variant is tried for the first time.
+// The program pauses once, just while the best variant is tried for the first time.
 TEST(Learner, OneTimeMayBeBadLuck) {
   for (const int fastest : {1, 2, 3}) {
     Program program;
@@ -60,7 +60,8 @@ TEST(Learner, OneTimeMayBeBadLuck) {
   }
 }
 
-// Not those before it was found, nor those on trial. Another one has been found since.
+// The time won by a variant counts its own calls only: not those before it was chosen, nor those on
+// trial. Another variant becomes the best meanwhile.
 TEST(Learner, AVariantHasWonWhatItsOwnCallsTookLess) {
   Program program;
   bool is_later = false;
@@ -85,7 +86,8 @@ TEST(Learner, AVariantHasWonWhatItsOwnCallsTookLess) {
   EXPECT_GT(won_ns, 8'000'000'000);
 }
 
-// Where ranks compare in memory, some may not have told yet what the others wait for.
+// If ranks compare in memory, some may not have published their times when the others ask for the
+// result.
 TEST(Learner, FindsTheFastestWhereARankLagsBehind) {
   Program program;
   const int call_class = program.add_call_class(3, variants_of({12, 10, 8}));
@@ -97,7 +99,7 @@ TEST(Learner, FindsTheFastestWhereARankLagsBehind) {
   EXPECT_EQ(program.call(call_class), 2);
 }
 
-// The same where they look whether the program still does the same.
+// A rank that lags behind in a check must not look like a change of the program.
 TEST(Learner, ARankThatLagsBehindIsNoChangeOfTheProgram) {
   Program program(2, 0.001);
   const int call_class = program.add_call_class(3, variants_of({12, 11, 8}));
@@ -129,7 +131,7 @@ TEST(Learner, LooksLaterAndLaterWhereARankLagsBehindForLong) {
   EXPECT_EQ(program.comparisons(), 0);
 }
 
-// The library's variant is the fastest, but not right after another one.
+// The library's variant is the fastest, except in the call after another variant.
 TEST(Learner, OfShortCallsTheFirstAfterAnotherVariantDoesNotCount) {
   Program program;
   int before = kNative;
@@ -148,7 +150,7 @@ TEST(Learner, OfShortCallsTheFirstAfterAnotherVariantDoesNotCount) {
   EXPECT_EQ(program.learner(call_class).found().median_ns[kNative], 30'000);
 }
 
-// Else a variant would always be measured after the same one.
+// In a fixed order, a variant would always be measured after the same other one.
 TEST(Learner, TriesTheVariantsInAnOrderAtRandom) {
   constexpr std::size_t kVariants = 5;
   std::set<std::vector<int>> orders;
@@ -205,7 +207,7 @@ TEST(Learner, SitesTryTheirVariantsOneAfterTheOther) {
   EXPECT_GT(on_trial(other), 0u);
 }
 
-// Its median is less, but it was as often slower.
+// Variant 2 has the smaller median, but it was slower in half of the rounds.
 TEST(Learner, WhatWinsHalfOfTheRoundsOnlyIsLeftToTheLibrary) {
   Program program(1);
   std::size_t tried = 0;
@@ -226,7 +228,7 @@ TEST(Learner, WhatIsAsFastAsTheLibraryStaysTheLibrarys) {
   EXPECT_EQ(program.call(call_class), kNative);
 }
 
-// By 3 or 4 %, in every round, which are more than enough.
+// The variant is faster by 3 or 4 % in every round, and there are enough rounds.
 TEST(Learner, WhatIsAlwaysALittleFasterThanTheLibraryIsTaken) {
   for (const std::int64_t best : {970, 960}) {
     Program program(1);
@@ -239,7 +241,7 @@ TEST(Learner, WhatIsAlwaysALittleFasterThanTheLibraryIsTaken) {
   }
 }
 
-// The same, but not in every round.
+// The variant is faster by 3 %, but not in every round.
 TEST(Learner, WhatIsMostlyALittleFasterThanTheLibraryIsNot) {
   Program program(1);
   std::size_t tried = 0;
@@ -288,7 +290,7 @@ TEST(Learner, AChangeOfPhaseIsFoundWithin100Calls) {
 TEST(Learner, WhatIsInFlightTogetherIsTriedTogether) {
   for (const int depth : {2, 4, 7, 8}) {
     Program program;
-    // A batch takes as long as its slowest variant says; its calls but the last follow at once.
+    // A batch takes as long as its slowest variant; all its calls except the last return at once.
     std::int64_t slowest = 0;
     const auto last = static_cast<std::uint32_t>(depth - 1);
     const int call_class = program.add_call_class(3, [&](int, int variant, std::uint32_t call) {
@@ -302,7 +304,8 @@ TEST(Learner, WhatIsInFlightTogetherIsTriedTogether) {
   }
 }
 
-// As the next run does, and its own next one. Its first calls take longer, which is no change.
+// The result for calls in flight together holds in the next run. The first calls take longer, which
+// must not count as a change.
 TEST(Learner, WhatWasFoundOfCallsInFlightTogetherHolds) {
   for (int depth = 1; depth <= Learner::kMostInFlight; ++depth)
     for (const int conditional : {-1, 2}) {
@@ -360,13 +363,13 @@ TEST(Learner, WhatAnEarlierRunFoundIsTakenFromTheFirstCall) {
 TEST(Learner, WhatNoLongerHoldsIsFoundAnew) {
   Program program;
   Learner::Settings settings;
-  settings.known = {{2, 3'000'000}};  // it takes 20 now
+  settings.known = {{2, 3'000'000}};  // in this run it takes 20 ms
   const int call_class = program.add_call_class(3, variants_of({10, 12, 20}), settings);
   for (int call = 0; call < 100; ++call) program.call(call_class);
   EXPECT_EQ(program.call(call_class), 0);
 }
 
-// A round of all, and two more.
+// Each variant is tried in one round of all, and in two more.
 TEST(Learner, ManyVariantsAreAllTriedThreeTimes) {
   Program program;
   const int call_class = program.add_call_class(
@@ -418,18 +421,18 @@ TEST(Learner, ASiteThatIsNoLongerCalledGivesItsTurnToOthers) {
   Program program;
   const int one = program.add_call_class(3, variants_of({10, 6, 12}));
   const int other = program.add_call_class(3, variants_of({10, 12, 6}));
-  for (int call = 0; call < 8; ++call) program.call(one);  // in the midst of its trials
+  for (int call = 0; call < 8; ++call) program.call(one);  // still within its trials
   for (int call = 0; call < 150; ++call) program.call(other);
   EXPECT_EQ(program.call(other), 2);
   for (int call = 0; call < 60; ++call) program.call(one);
   EXPECT_EQ(program.call(one), 1);
 }
 
-// Two of its calls one after the other wait for each other, as no call on trial does. What has just
-// settled is looked at early, however short its calls are.
+// The library's variant is fast only on trial: two of its calls in a row wait for each other, but
+// on trial other variants come between. A new result is checked early, however short the calls are.
 TEST(Learner, WhatIsFastOnlyOnTrialIsFoundOut) {
   for (const std::int64_t unit_ns : {1000, 100}) {
-    Program program(2, 0.001);  // by free slots
+    Program program(2, 0.001);  // tries only in the free slots
     int before = kNative, now = kNative;
     std::uint32_t last_call = 0;
     const int call_class =
@@ -450,8 +453,8 @@ TEST(Learner, WhatIsFastOnlyOnTrialIsFoundOut) {
   }
 }
 
-// Such as a file that is written after every tenth call: it costs no variant anything, and is no
-// change.
+// A pause, such as the writing of a file after every tenth call, counts against no variant and is
+// no change.
 TEST(Learner, WhatHoldsTheProgramUpNowAndThenIsNoVariantsFault) {
   Program program;
   const int call_class = program.add_call_class(4, [](int rank, int variant, std::uint32_t call) {
@@ -461,11 +464,12 @@ TEST(Learner, WhatHoldsTheProgramUpNowAndThenIsNoVariantsFault) {
   for (int call = 0; call < 2000; ++call) program.call(call_class);
   const auto found = program.learner(call_class).found();
   EXPECT_EQ(program.call(call_class), 2);
-  EXPECT_LE(found.calls_on_trial, 36u);  // learnt about once
+  EXPECT_LE(found.calls_on_trial, 36u);  // the trials were not repeated
   EXPECT_LT(found.trials_cost_ns, 300'000'000);
 }
 
-// However often, and though all times of one variant may have a pause in them.
+// Pauses cost little, however frequent they are, even if all measured times of one variant contain
+// one.
 TEST(Learner, PausesCostNoMoreThanAFewCalls) {
   for (std::uint32_t calls = 3; calls <= 12; ++calls) {
     Program program;
@@ -479,7 +483,7 @@ TEST(Learner, PausesCostNoMoreThanAFewCalls) {
   }
 }
 
-// The next one may lie where it lay.
+// A new learner may have the address of one that was destroyed, and must not inherit its turn.
 TEST(Learner, TheTurnOfALearnerThatIsGoneIsNoOthers) {
   TrialTurn turn;
   TrialBudget budget(1, 0);
@@ -493,7 +497,7 @@ TEST(Learner, TheTurnOfALearnerThatIsGoneIsNoOthers) {
   EXPECT_TRUE(turn.take(*learner));
 }
 
-// Between 'unknown' and its repetition nothing changes.
+// If next() does not know the variant, calling it again changes nothing.
 TEST(Learner, AsksForTheSameCallAgain) {
   TrialTurn turn;
   TrialBudget budget(1, 0);

@@ -1,5 +1,5 @@
-// What algorithms by levels send from node to node, and within a node, equals what their papers
-// say.
+// The numbers of messages and bytes that algorithms by levels send between and within nodes are
+// those of their papers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,8 @@
 namespace weft::test {
 namespace {
 
-// What goes from node to node, and from rank to rank of one node, all ranks together.
+// Counts what all ranks together send: `messages` and `bytes` between nodes, `messages_inside`
+// within nodes.
 struct Traffic {
   std::int64_t messages = 0;
   std::int64_t bytes = 0;
@@ -51,7 +52,7 @@ Traffic hierarchical_traffic(Kind kind, int size, Placing placing, std::int64_t 
   return sum;
 }
 
-// Nodes alike, in order or not, and not alike.
+// Nodes of equal and of different size, with ranks in order of the nodes or not.
 struct Map {
   Placing placing;
   int ranks;
@@ -105,7 +106,7 @@ TEST(Cost, HierarchicalAllreduceOfShortVectorsIsByDoubling) {
   const Traffic four = hierarchical_traffic(Kind::allreduce, 16, Placing::fours, 10);
   EXPECT_EQ(four.messages, 4 * 2);
   const Traffic three = hierarchical_traffic(Kind::allreduce, 6, Placing::pairs, 10);
-  EXPECT_EQ(three.messages, 1 + 2 + 1);  // folded to two
+  EXPECT_EQ(three.messages, 1 + 2 + 1);  // three nodes are folded to two
 }
 
 TEST(Cost, HierarchicalAllgatherSendsEachBlockToEachNodeOnce) {
@@ -152,8 +153,8 @@ bool gives_one_block(Kind kind) {
   return kind == Kind::neighbor_allgather || kind == Kind::neighbor_allgatherv;
 }
 
-// What a neighbourhood has to send between nodes: pairs of nodes, pairs of a rank and a node, and
-// bytes. A block for several neighbours counts once for each node.
+// What a neighbourhood must send between nodes: the pairs of nodes, the pairs of a rank and a node,
+// and the bytes. A block for several neighbours on one node counts once.
 struct Crossing {
   std::set<std::pair<int, int>> from_node, from_rank;
   std::int64_t bytes = 0;
@@ -192,7 +193,7 @@ TEST(Cost, JoinedNeighborsSendOneMessageFromNodeToNode) {
       }
 }
 
-// The messages of a node are shared out among its ranks.
+// The ranks of a node share its messages to other nodes.
 TEST(Cost, JoinedNeighborsHaveALeaderForEachOtherNode) {
   Call call = hierarchical_call(Kind::neighbor_alltoall, 9, Placing::threes, 10, "joined");
   call.graph = Graph::ring;
@@ -202,8 +203,9 @@ TEST(Cost, JoinedNeighborsHaveALeaderForEachOtherNode) {
               1);
 }
 
-// The other ranks' parts are programs in the node's memory, which an agent can carry out, whichever
-// rank is the root. No more bytes go between nodes than with several leaders.
+// The first rank of a node sends for all its ranks. The other ranks' schedules are programs in the
+// node's memory, which an agent can execute, whichever rank is the root. The bytes between nodes
+// are not more than with several leaders.
 TEST(Cost, WithOneLeaderOnlyTheFirstRankOfANodeSends) {
   int seen = 0;
   for (const Map& map : kMaps)
@@ -227,7 +229,7 @@ TEST(Cost, WithOneLeaderOnlyTheFirstRankOfANodeSends) {
   EXPECT_GT(seen, 100);
 }
 
-// A chunk goes between the nodes while the next one is summed up in the node.
+// One chunk travels between the nodes while the next one is summed within the node.
 TEST(Cost, HierarchicalReductionsArePipelined) {
   for (const Kind kind : {Kind::reduce, Kind::allreduce}) {
     const auto all = build_all(hierarchical_call(kind, 4, Placing::pairs, 16 * 32'768));
@@ -247,8 +249,8 @@ TEST(Cost, HierarchicalReductionsArePipelined) {
   }
 }
 
-// Where it is taken by default, no more bytes go between nodes than without, nor more messages if
-// these are short.
+// The hierarchical algorithm is the default only if it sends no more bytes between nodes than the
+// default without nodes, and no more messages if these are short.
 TEST(Cost, HierarchicalIsTakenWhereItSavesTraffic) {
   int taken = 0;
   for (const Map& map : kMaps)
@@ -272,8 +274,8 @@ TEST(Cost, HierarchicalIsTakenWhereItSavesTraffic) {
   EXPECT_GT(taken, 100);
 }
 
-// Each block's sum goes from rank to rank of its node. Of the four links of that ring, two cross
-// the border of two domains; the one behind the leader is not used.
+// The sum of each block passes from rank to rank along the ring of its node. The link behind the
+// leader is not used; of the other links, those across domains are counted.
 TEST(Cost, HierarchicalSumsGoFromDomainToDomainOnce) {
   const auto all = build_all(hierarchical_call(Kind::allreduce, 8, Placing::sockets, 4 * 16'000));
   const std::vector<int> domains = domain_of_rank(Placing::sockets, 8);

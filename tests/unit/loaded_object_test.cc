@@ -1,4 +1,4 @@
-// What is read of an object in memory, against what the dynamic linker says of it.
+// Compares what Weft reads of a loaded object in memory with what the dynamic linker says about it.
 #include "base/loaded_object.h"
 
 #include <dlfcn.h>

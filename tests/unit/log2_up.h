@@ -1,4 +1,5 @@
-// The steps in which a value can reach n ranks, if each that has it passes it on in every step.
+// Returns the number of steps in which a value reaches n ranks, if in each step every rank that has
+// it sends it to one more.
 #pragma once
 
 #include <bit>

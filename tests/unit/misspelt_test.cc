@@ -1,4 +1,4 @@
-// Names of variables: what stands for one of Weft's, and what is none of its business.
+// Which names of environment variables Weft reports as misspelt, and which it ignores.
 #include "base/misspelt.h"
 
 #include <gtest/gtest.h>

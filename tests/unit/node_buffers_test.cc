@@ -1,5 +1,5 @@
-// Turns in node buffers: an operation begins once all ranks have ended the previous one there,
-// in whatever order each of them ends. Ranks publish that in few slots.
+// Uses of node buffers: an operation begins once all ranks have ended the previous one in the same
+// buffer, in whatever order they end. Ranks publish their ends in few slots.
 #include "shm/node_buffers.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kBytes = 1024;
 
-// Ranks take the same turns; each ends its own when it likes.
+// The ranks use node buffers in the same order. Each rank ends its uses at any time.
 class Ranks {
  public:
   explicit Ranks(int ranks)
@@ -27,7 +27,7 @@ class Ranks {
 
   std::size_t count() const { return all_.size(); }
   const std::vector<std::byte>& memory() const { return memory_; }
-  // Its turns that it has not ended.
+  // The rank's uses that have not ended.
   std::set<std::size_t>& open(std::size_t rank) { return all_[rank].open; }
   NodeBufferUse& turn(std::size_t rank, std::size_t number) { return all_[rank].turns[number]; }
   bool may_take(std::size_t rank) const {
@@ -51,7 +51,7 @@ class Ranks {
   }
   std::size_t taken(std::size_t rank) const { return all_[rank].turns.size(); }
 
-  // All have ended the last turn before this one in the same node buffer.
+  // Returns whether all ranks have ended the last earlier use of the same node buffer.
   bool buffer_is_free(std::size_t rank, std::size_t number) {
     for (std::size_t before = number; before-- > 0;) {
       if (turn(rank, before).memory() != turn(rank, number).memory()) continue;
@@ -79,7 +79,7 @@ TEST(NodeBuffers, ABufferIsFreeOnceAllHaveEndedWhatWasThere) {
     std::mt19937 random(seed);
     const auto below = [&](std::size_t end) { return random() % end; };
     Ranks ranks(1 + static_cast<int>(seed % 3));
-    // From few that end at any time up to all.
+    // The seed chooses how many uses end at any time, from few to all.
     std::vector<std::pair<Ends, bool>> turns;
     for (std::size_t i = 0; i < kTurns; ++i)
       turns.emplace_back(below(4) < seed % 5 ? Ends::any_time : Ends::in_order, below(3) == 0);
@@ -128,7 +128,7 @@ TEST(NodeBuffers, AfterSomeThatOverlappedItIsSoAgain) {
   ranks.take(0, Ends::any_time, false);
   ranks.take(0, Ends::any_time, false);
   ranks.end(0, 1);
-  EXPECT_EQ(slots_written(ranks.memory()).size(), 1u);  // of its node buffer
+  EXPECT_EQ(slots_written(ranks.memory()).size(), 1u);  // the slot of the node buffer
   ranks.end(0, 0);
   EXPECT_EQ(slots_written(ranks.memory()).size(), 2u);
   for (std::size_t number = 2; number < 20; ++number) {

@@ -1,6 +1,6 @@
-// Comparisons in a node's memory: every order in which a few ranks can access it, one access after
-// the other. That all ranks get the same answer at the same look, that it is the right one, and
-// that no rank waits for another.
+// Comparisons in a node's memory, in every order in which a few ranks can access it, one access
+// after the other. All ranks must get the same answer at the same look; it must be the right one;
+// and no rank may wait for another.
 #include "shm/node_comparisons.h"
 
 #include <gtest/gtest.h>
@@ -18,15 +18,15 @@ namespace {
 
 enum class Fault : std::uint8_t {
   none,
-  decides_alone,   // a rank does not look whether the others have told
-  one_place,       // the place of a comparison is used again for the next one
-  keeps_numbers,   // and is not made ready for it
+  decides_alone,   // a rank does not check whether the others have published
+  one_place,       // the place of one comparison is used for the next one, too
+  keeps_numbers,   // the place is not made ready for the next comparison
   is_not_at_once,  // several ranks may find that they are the first to look
-  waits,           // a look goes on until all have told
+  waits,           // a look lasts until all have published
 };
 
-// An operation in which each access is a step. It is done anew up to the next step, with the
-// answers that it got before.
+// An operation in which each access is a step. It is repeated from its beginning up to the next
+// step, with the answers that it got before.
 struct Steps {
   std::vector<std::int64_t>& memory;
   std::vector<std::int64_t>& answers;
@@ -38,7 +38,7 @@ struct HeldUp {};
 
 class SteppedWords {
  public:
-  static inline Steps* steps = nullptr;  // of the rank that goes on
+  static inline Steps* steps = nullptr;  // those of the rank that resumes
 
   std::int64_t get(std::size_t word) const;
   void set(std::size_t word, std::int64_t value) const;
@@ -64,7 +64,7 @@ class SteppedWords {
 constexpr std::size_t kNumbers = 2;
 using Comparisons = NodeComparisons<kNumbers, SteppedWords>;
 
-// Of either place.
+// Returns the word's position in its place; there are two places.
 std::size_t in_place(std::size_t word) {
   return word % Comparisons::kWordsOfPlace;
 }
@@ -94,12 +94,14 @@ void SteppedWords::change(std::size_t word, std::int64_t expected, std::int64_t 
   step([&] { return at(word) == expected ? at(word) = value : 0; });
 }
 
-// Each time less than the time before, so that nothing is to be left of that.
+// Returns the numbers that a rank publishes. They fall from comparison to comparison, so that a
+// number left over from the last one would be noticed.
 Comparisons::Numbers told_by(int rank, int comparison) {
   return {100 - 10 * comparison + (rank + comparison) % 3, rank == comparison % 2 ? 7 : 0};
 }
 
-// Some ranks that make one comparison after the other, and look at each so often at most.
+// Ranks that make one comparison after the other. Each rank looks at most kMostLooks times for a
+// result.
 class World {
  public:
   static constexpr int kMostLooks = 2;
@@ -114,10 +116,10 @@ class World {
   bool is_over(std::size_t rank) const { return ranks_[rank].is_over; }
   const std::string& wrong() const { return wrong_; }
 
-  // One access, and what follows from it alone.
+  // Lets a rank make one access to memory, and all that follows without another access.
   void resume(std::size_t number) {
     Rank& rank = ranks_[number];
-    // To raise each number past those of all ranks, and to make a place ready.
+    // The accesses that raise each number past those of all ranks, and make a place ready.
     const std::size_t most = 2 * kNumbers * (ranks() + 1) + Comparisons::kWordsOfPlace + 2;
     if (rank.answers.size() > most) wrong_ = "a rank waits";
     Steps steps{memory_, rank.answers, fault_};
@@ -159,7 +161,8 @@ class World {
     Comparisons known;
     int comparison = 0, looks = 0;
     bool tells = true, is_over = false;
-    std::vector<std::int64_t> answers;  // in the operation under way
+    // Results of the accesses that the operation under way has made.
+    std::vector<std::int64_t> answers;
   };
 
   void looked(Rank& rank, const Answer& answer) {
@@ -187,11 +190,11 @@ class World {
   std::vector<std::int64_t> memory_;
   int comparisons_;
   Fault fault_;
-  std::map<std::pair<int, int>, Answer> answers_;  // by comparison and look
+  std::map<std::pair<int, int>, Answer> answers_;  // by comparison and number of the look
   std::string wrong_;
 };
 
-// All orders, each state once.
+// Tries all orders of accesses and visits each state once.
 class Search {
  public:
   std::string run(const World& world) {

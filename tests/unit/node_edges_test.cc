@@ -1,5 +1,5 @@
-// What ranks of a node know of a neighbourhood: edges, whether they fit, and whether both ends of
-// each say the same.
+// What the ranks of a node know about a neighbourhood: its edges, whether they fit into the node's
+// memory, and whether both ends of each edge describe it alike.
 #include "schedule/node_edges.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,8 @@ TEST(NodeEdges, AreNotTakenIfTheyDoNotFit) {
   EXPECT_FALSE(some_shapes(1'000'000)[0].edges);
 }
 
-// Another count, another peer, a block too few: whoever is wrong, and though the bytes be equal.
+// A wrong count, a wrong peer and a missing block on one rank are noticed, even if the bytes are
+// equal.
 TEST(NodeEdges, ShowThatRanksDisagree) {
   const std::vector<Shape> right = some_shapes();
   EXPECT_EQ(disagreement_of_all(right), 0);

@@ -1,6 +1,6 @@
-// Schedules in the node's memory, for real: a thread for each rank, one memory, one operation after
-// the other or two at once. What the verifier proves of each schedule, and what NodeBuffers keeps
-// apart, a thread sanitizer sees here.
+// Executes schedules in a node's memory with a thread for each rank, one operation after the other
+// or two at once. The thread sanitizer checks here what the verifier proves of each schedule, and
+// what NodeBuffers keeps apart.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,19 +27,19 @@ constexpr int kOperations = 200;
 constexpr std::size_t kPage = 4096;
 constexpr int kMostRanks = 5;
 
-// How ranks come to the buffers of most others.
+// How a rank reaches the buffers of most other ranks.
 enum class Reach : std::uint8_t { seen, attached, copied };
 
 struct Operation {
   Operation(const Call& of, Ends end) : call(of), ends(end), schedules(build_all(of)), memory(of) {}
 
-  // The direct algorithm first; the buffers of rank `which` cannot be seen, -1: all can. Where they
-  // have to be attached: that rank cannot.
+  // Tries the direct algorithm first. The buffers of rank `which` are not shown or, if buffers have
+  // to be attached, that rank cannot attach any; -1: there is no such rank.
   void try_first(const Algorithm* algorithm, int which, Reach how) {
     Call other = call;
     other.algorithm = algorithm;
     direct = build_all(other);
-    if (direct[0].node_bytes == 0) direct.clear();  // there is nothing to do
+    if (direct[0].node_bytes == 0) direct.clear();  // an empty call needs no direct schedule
     (how == Reach::attached ? unable : hidden) = which;
     reach = how;
   }
@@ -47,13 +47,13 @@ struct Operation {
   Call call;
   Ends ends;
   std::vector<Schedule> schedules;
-  std::vector<Schedule> direct;  // none: is not tried
+  std::vector<Schedule> direct;  // empty: no direct schedule is tried
   int hidden = -1, unable = -1;
   Reach reach = Reach::seen;
   CallMemory memory;
 };
 
-// Of one process: offsets are addresses.
+// The range of one process: offsets are addresses.
 SharedRanges& all_addresses() {
   static auto* all = [] {
     auto* ranges = new SharedRanges;
@@ -63,13 +63,14 @@ SharedRanges& all_addresses() {
   return *all;
 }
 
-// Of an operation, which is their number in the world.
+// Returns the ranks of an operation, which are also their numbers in MPI_COMM_WORLD.
 std::span<const int> all_ranks(std::size_t count) {
   static constexpr std::array<int, 8> kFirst{0, 1, 2, 3, 4, 5, 6, 7};
   return std::span(kFirst).first(count);
 }
 
-// By ranks that can attach the others' own memory, or none of it; it is where it is.
+// Process memories that can attach others' memory, or cannot. All ranks are in one process, so
+// attached memory keeps its address.
 struct Processes {
   std::vector<std::unique_ptr<ProcessMemory>> able, unable;
 };
@@ -97,7 +98,7 @@ ProcessMemory* processes_of(int rank, bool able) {
   return (able ? processes().able : processes().unable)[static_cast<std::size_t>(rank)].get();
 }
 
-// Of this process, by which the kernel copies, too.
+// Returns the rank's copier. The kernel copies from this very process.
 OneCopy* copies_of(int rank) {
   static const auto* const all = [] {
     auto* made = new std::vector<std::unique_ptr<OneCopy>>;
@@ -110,7 +111,7 @@ OneCopy* copies_of(int rank) {
   return (*all)[static_cast<std::size_t>(rank)].get();
 }
 
-// One rank's part of it.
+// One rank's part of an operation.
 class Part {
  public:
   Part(Operation& operation, int rank, NodeBuffers& node_buffers)
@@ -151,7 +152,7 @@ class Part {
     const Schedule& first = direct_ ? *direct_ : schedule_;
     return first.node_bytes > 0 ? node_buffers.next(ends, first) : NodeBufferUse();
   }
-  // Some ranks' buffers may be seen as they are.
+  // Returns how the rank shows its buffer to the others, if at all.
   static ShownBuffer shown(const std::byte* at, int rank, const Operation& operation) {
     if (rank == operation.hidden) return {ShownBuffer::kNotShared, 0};
     const auto address = reinterpret_cast<std::intptr_t>(at);
@@ -168,7 +169,7 @@ class Part {
   NodeBufferUse turn_;
   Operands operands_;
   Execution execution_;
-  SharedMemoryCall alone_;  // its program, by odd ranks
+  SharedMemoryCall alone_;  // executes the program on odd ranks
   const bool is_alone_;
 };
 
@@ -186,7 +187,7 @@ class Node {
     for (std::thread& thread : threads) thread.join();
   }
 
-  // Parts whose direct schedule was tried first, and carried out.
+  // Returns how many ranks' parts were carried out by the direct schedule.
   int direct() const { return direct_; }
 
  private:
@@ -200,7 +201,8 @@ class Node {
     return static_cast<std::size_t>(NodeBuffers::bytes(ranks_, buffer_bytes()));
   }
 
-  // Two may be outstanding that end at any time. Odd ranks turn to the last one first.
+  // Advances up to two operations that end at any time beside the next one. Odd ranks advance the
+  // last one first.
   void run_rank(int rank, std::deque<Operation>& operations) {
     NodeBuffers node_buffers(memory_.get(), rank, ranks_, buffer_bytes());
     std::list<Part> outstanding;
@@ -216,7 +218,8 @@ class Node {
         continue;
       }
       Part part(operation, rank, node_buffers);
-      while (!advance(part)) advance_all();  // whose node buffer it may be waiting for
+      // Earlier operations may hold the node buffer that the part waits for.
+      while (!advance(part)) advance_all();
     }
     while (!outstanding.empty()) advance_all();
   }
@@ -232,8 +235,8 @@ class Node {
   std::atomic<int> direct_{0};
 };
 
-// One rank's buffers cannot be seen: on all ranks alike the schedule ends, and nothing has
-// happened.
+// If the buffers of one rank cannot be seen, the direct schedule ends on all ranks alike, without
+// having changed anything.
 TEST(DirectExecution, EndsADirectScheduleWhereABufferCannotBeSeen) {
   constexpr int kRanks = 3;
   for (const Kind kind : {Kind::allreduce, Kind::bcast, Kind::gather}) {
@@ -273,8 +276,8 @@ TEST(DirectExecution, EndsADirectScheduleWhereABufferCannotBeSeen) {
   }
 }
 
-// Rank 0 sends another length to rank 1 than that one expects. Rank 1 fails, and nobody waits for
-// it for ever: who still needs it fails, too.
+// Rank 0 sends to rank 1 another length than rank 1 expects. Rank 1 fails, and ranks that need rank
+// 1 fail, too, instead of waiting for ever.
 TEST(IrregularExecution, EndsWhereLengthsDiffer) {
   constexpr int kRanks = 3;
   constexpr std::int64_t kExpected = 1'000, kPieces = 5 * Tuning{}.chunk_bytes;
@@ -331,7 +334,8 @@ TEST(IrregularExecution, EndsWhereLengthsDiffer) {
       if (sent == kPieces) {
         EXPECT_EQ(ends[0], End::failed);
       }
-      for (std::size_t rank = 0; rank < kRanks; ++rank)  // the next operation may begin
+      // Ends the ranks' uses, so that the next operation may begin.
+      for (std::size_t rank = 0; rank < kRanks; ++rank)
         EXPECT_TRUE(node_buffers[rank].are_at_rest());
     }
 }
@@ -349,7 +353,7 @@ constexpr std::int64_t kCounts[] = {0, 1, 5, 100, 3'000, 20'000};
 
 Operation random_operation(std::mt19937& random, int ranks, Ends ends) {
   static const std::vector<const Algorithm*> algorithms = node_algorithms();
-  // By domains: two of them, also with two ranks.
+  // There are two domains, even with two ranks.
   Call call{.size = ranks, .type = &test_types()[1], .placing = Placing::cyclic_2};
   call.algorithm = algorithms[random() % algorithms.size()];
   call.root = has_root(call.kind()) ? static_cast<int>(random() % static_cast<unsigned>(ranks)) : 0;
@@ -357,7 +361,7 @@ Operation random_operation(std::mt19937& random, int ranks, Ends ends) {
   call.in_place = has_in_place(call.kind()) && random() % 2 == 0;
   Operation operation(call, ends);
   const Algorithm* direct = find_algorithm(call.kind(), "node-direct");
-  const unsigned ways = reduces(call.kind()) ? 2 : 3;  // the kernel only moves
+  const unsigned ways = reduces(call.kind()) ? 2 : 3;  // the kernel copies but does not reduce
   if (direct && !is_direct(*call.algorithm) && random() % 2 == 0)
     operation.try_first(direct, static_cast<int>(random() % static_cast<unsigned>(ranks + 1)) - 1,
                         static_cast<Reach>(random() % ways));

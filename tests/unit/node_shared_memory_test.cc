@@ -1,4 +1,5 @@
-// Rooms of communicators, used again: two pools in one process are those of two ranks.
+// Node memory of communicators that is used again. Two pools in one process stand for those of two
+// ranks.
 #include "shm/node_shared_memory.h"
 
 #include <gtest/gtest.h>
@@ -44,13 +45,13 @@ class NodeRoomTest : public testing::Test {
             second_.add(attached, group, 1, kBufferBytes)};
   }
 
-  // As the ranks do that make a communicator.
+  // Takes kept memory as two ranks do that make a communicator.
   Pair taken(const NodeSharedMemory::Group& group = kGroup) {
     auto room = first_.take(group);
     return {room, room ? second_.take(group, room->token()) : nullptr};
   }
 
-  // A collective in which each rank waits for the other.
+  // Executes a collective in which each rank waits for the other.
   static void use(const Pair& pair, Ends ends = Ends::in_order) {
     Schedule schedule;
     const NodeBufferUse one = pair.first->node_buffers().next(ends, schedule);
@@ -157,7 +158,7 @@ TEST_F(NodeRoomTest, OneIsNotUsedAgainWhere) {
     what_happens(pair);
     pair = {};
     const bool again = first_.take(kGroup) != nullptr;
-    made();  // those that have come back look for what is not to be kept
+    made();  // makes both pools drop the memory that must not be kept
     first_.take(kGroup);
     return again;
   };
@@ -165,15 +166,15 @@ TEST_F(NodeRoomTest, OneIsNotUsedAgainWhere) {
   EXPECT_TRUE(after([](const Pair&) {}));
   EXPECT_FALSE(after([](const Pair& pair) { pair.first->lose(); }));
   EXPECT_FALSE(after([](const Pair& pair) { pair.second->lose(); }));
-  EXPECT_FALSE(after([&](const Pair& pair) {  // ranks that have taken different turns
+  EXPECT_FALSE(after([&](const Pair& pair) {  // the ranks have used the node buffers differently
     pair.second->node_buffers().next(Ends::in_order, schedule).end(false);
   }));
-  EXPECT_FALSE(after([&](const Pair& pair) {  // a call that has not ended
+  EXPECT_FALSE(after([&](const Pair& pair) {  // a call has not ended
     pair.first->node_buffers().next(Ends::any_time, schedule);
     pair.second->node_buffers().next(Ends::any_time, schedule).end(false);
   }));
-  EXPECT_FALSE(after([](const Pair& pair) {  // pages that cannot be given back
-    // Sanitizers make nothing of mlock().
+  EXPECT_FALSE(after([](const Pair& pair) {  // the pages cannot be given back
+    // Calls the system directly, since sanitizers make mlock() do nothing.
     ASSERT_EQ(syscall(SYS_mlock, pair.second->node_buffers().memory(), 1), 0);
     for (const Room& room : {pair.first, pair.second}) room->spread();
   }));
@@ -188,7 +189,7 @@ TEST_F(NodeRoomTest, SoManyAreKeptAndAllRanksHaveThem) {
     of_second.push_back(pair.second);
   }
   while (!of_first.empty()) of_first.pop_back();
-  EXPECT_EQ(first_.kept(), kMany);  // the other rank may have to be told any of them
+  EXPECT_EQ(first_.kept(), kMany);  // all are kept while the second rank still uses them
   of_second.clear();
   made();
   EXPECT_LE(first_.kept(), NodeSharedMemories::kMost + 1);
@@ -224,7 +225,7 @@ TEST_F(NodeRoomTest, WhatTheFirstHasTakenIsThereForTheOthersThoughItFailsSoon) {
   const std::uint64_t token = first->token();
   first->lose();
   first = nullptr;
-  made(group_of({3, 6}, true));  // comes back, and what is not to be kept goes
+  made(group_of({3, 6}, true));  // takes back what was given back, and drops what must not be kept
   EXPECT_TRUE(second_.take(kGroup, token));
   EXPECT_FALSE(first_.take(kGroup));
 }
@@ -243,7 +244,7 @@ TEST_F(NodeRoomTest, AForkedChildHasNoPartInIt) {
   EXPECT_TRUE(first_.take(kGroup));
 }
 
-// Each rank is a thread. They meet when one is made, and leave when they like.
+// Each rank is a thread. The ranks meet when memory is made, and leave it at any time.
 class RanksAtOnce {
  public:
   static constexpr int kRanks = 3, kTimes = 1'500;
@@ -274,7 +275,7 @@ class RanksAtOnce {
     if (rank > 0 && told_token_ != 0) room = own.take(group_, told_token_);
     if (rank > 0 && told_token_ == 0)
       segment = std::make_shared<Segment>(std::move(*Segment::attach(told_name_)));
-    meet_.arrive_and_wait();  // the name holds, and what was told has been read
+    meet_.arrive_and_wait();  // the others have read the name and the token
     return segment ? own.add(segment, group_, rank, kBufferBytes) : room;
   }
 
@@ -290,7 +291,7 @@ class RanksAtOnce {
     turn.end(!any_time);
   }
 
-  // Each has a part of what is given away.
+  // Each rank checks and fills its part of a common piece.
   static void take_piece(const Room& room, int rank) {
     const auto piece =
         SegmentAllocator(std::shared_ptr<SegmentAllocator::Space>(room, &room->rest()))

@@ -1,4 +1,5 @@
-// Which ranks are where: numbers of nodes, local ranks, and what algorithms ask of the whole.
+// Which ranks are on which node: numbers of nodes, node ranks, and properties that algorithms ask
+// for.
 #include "schedule/nodes.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// From how many bytes on the kernel copies, by the times of a trial.
+// From how many bytes on the kernel should copy between processes, according to the times of a
+// trial.
 #include "select/one_copy_rule.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +23,7 @@ TEST(OneCopyRule, WhatHasNotWonIsCopiedTwice) {
 
 TEST(OneCopyRule, ASizeGoesWithTheNearestThatWasMeasured) {
   const std::int64_t least = OneCopyFound{{won(512), won(256), lost(128)}}.least_bytes();
-  EXPECT_LT(least, 190 * kKib);  // nearer to 256 than to 128
+  EXPECT_LT(least, 190 * kKib);  // nearer to 256 KiB than to 128 KiB
   EXPECT_GT(least, 170 * kKib);
   OneCopyRule rule;
   rule.least_of_one = rule.least_of_all = least;

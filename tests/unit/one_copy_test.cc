@@ -1,5 +1,5 @@
-// What the kernel copies from another process: a forked child, which shows a buffer that
-// its parent does not have. And which calls the rule gives it.
+// Copies by the kernel from a forked child, which shows a buffer that its parent does not have; and
+// which calls the rule gives to the kernel.
 #include "shm/one_copy.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ std::byte filling(std::int64_t i) {
   return static_cast<std::byte>(i * 31 % 251);
 }
 
-// A process with a buffer; it ends when it is told to.
+// A process with a buffer, which exits when its parent tells it to.
 class Other {
  public:
   Other() {
@@ -97,8 +97,8 @@ TEST(OneCopy, TakesNoOtherProcessForTheOneThatWasNamed) {
   EXPECT_FALSE(copies->add(kOther, name));
 }
 
-// Another process is asked when it is needed, and says so to all to whom it shows something before
-// they have asked.
+// A process tests when it first needs another one whether it reaches it. A buffer that it shows
+// tells its readers to test first, until all of them are known to reach it.
 TEST(OneCopy, AsksAnotherProcessWhenItIsNeeded) {
   Other other;
   const auto copies = OneCopy::create(kOwn);
@@ -126,7 +126,7 @@ TEST(OneCopy, AsksAnotherProcessWhenItIsNeeded) {
   EXPECT_FALSE(is_to_be_asked(all));
 }
 
-// As a load would end it, but with a sentence.
+// Memory that is gone ends the process, as a load would, but with a message.
 TEST(OneCopyDeathTest, EndsTheProcessWhereMemoryIsGone) {
   const auto copies = OneCopy::create(kOwn);
   ASSERT_TRUE(copies->add(kOther, copies->name()));

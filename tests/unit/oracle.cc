@@ -1,4 +1,4 @@
-// Plain definitions of the collectives, as in the MPI standard.
+// Plain definitions of the collectives as in the MPI standard.
 #include "oracle.h"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ SimOperator operator_of(std::vector<Scalar> scalars) {
   };
 }
 
-// Each rank's input, combined from rank 0 up to each rank.
+// Returns for each rank the inputs of ranks 0 up to this one, combined in this order.
 std::vector<Payload> scanned(const Inputs& inputs, const SimOperator& op) {
   std::vector<Payload> prefixes{inputs[0][0]};
   for (std::size_t rank = 1; rank < inputs.size(); ++rank) {
@@ -69,7 +69,7 @@ std::vector<Payload> scanned(const Inputs& inputs, const SimOperator& op) {
   return prefixes;
 }
 
-// The same of all ranks, as x0 op (x1 op (… op xp-1)).
+// Returns one block of all ranks' inputs, combined as x0 op (x1 op (… op xp-1)).
 Payload reduced(const Inputs& inputs, const SimOperator& op, std::size_t block = 0) {
   Payload sum = inputs.back()[block];
   for (std::size_t rank = inputs.size() - 1; rank-- > 0;)
@@ -77,7 +77,7 @@ Payload reduced(const Inputs& inputs, const SimOperator& op, std::size_t block =
   return sum;
 }
 
-// Block `index` of what each rank gives, or its only one.
+// Returns each rank's block `index`, or the only block of ranks that give one.
 std::vector<Output> column(const Inputs& inputs, std::size_t index) {
   std::vector<Output> result;
   for (const auto& blocks : inputs)
@@ -85,7 +85,8 @@ std::vector<Output> column(const Inputs& inputs, std::size_t index) {
   return result;
 }
 
-// The nth block from a source is the nth that it gives to this rank.
+// Returns the blocks that the rank gets from its neighbours. The nth block from a source is the nth
+// that this source gives to the rank.
 std::vector<Output> from_neighbors(const std::vector<Shape>& shapes, const Inputs& inputs,
                                    std::size_t rank) {
   std::vector<Output> result;

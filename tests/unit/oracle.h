@@ -1,5 +1,5 @@
-// What a collective must leave in the receive buffers, computed the plain way from packed
-// payloads; and the datatypes and operators that the tests use.
+// Computes what a collective must leave in the receive buffers, by plain loops over packed
+// payloads; and defines the datatypes and operators of the tests.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 namespace weft::test {
 
 enum class Scalar { i32, f64 };
-// affine: composition of x -> a x + b, does not commute; difference: not even associative, so that
-// it tells in which order the ranks were combined.
+// affine: composes x -> a x + b, which does not commute. difference: is not even associative, so
+// that the result shows in which order the ranks were combined.
 enum class Op { sum, max, affine, difference };
 
 struct TestType {
   std::string name;
   SimType type;
-  std::vector<Scalar> scalars;  // of one element, as packed
+  std::vector<Scalar> scalars;  // the scalars of one element, as packed
   bool plain = false;
 };
 
@@ -28,13 +28,14 @@ const std::vector<TestType>& test_types();  // int, double, struct with holes, v
 using Payload = std::vector<std::byte>;
 
 SimOperator make_operator(Op op, std::vector<Scalar> scalars);
-// Small numbers, different for each seed, so that floating-point sums are exact.
+// Returns small numbers that differ with the seed. Floating-point sums of them are exact.
 Payload make_payload(const TestType& type, std::int64_t count, unsigned seed);
 
-using Inputs = std::vector<std::vector<Payload>>;  // of each rank, each block that it gives
-using Output = std::optional<Payload>;             // of a block; none: it is left alone
+using Inputs = std::vector<std::vector<Payload>>;  // the blocks that each rank gives: [rank][block]
+// One block of the result; none: it must stay unchanged.
+using Output = std::optional<Payload>;
 
-// Of each rank, the blocks that it gets: none where it gets nothing.
+// Returns the blocks that each rank gets: [rank][block]; none where it gets nothing.
 std::vector<std::vector<Output>> expected(const std::vector<Shape>& shapes, const Inputs& inputs,
                                           const SimOperator& op);
 

@@ -1,4 +1,4 @@
-// The placements against the figures of the paper and of the design.
+// Compares placements with the figures of the paper and of the design.
 #include "topo/placement.h"
 
 #include <gtest/gtest.h>
@@ -16,14 +16,14 @@ Topology machine(int cores, int numa_nodes) {
   return topology;
 }
 
-// What hwloc's words describe.
+// Returns the topology that hwloc describes by these words.
 Topology described(const std::string& words) {
   const auto topology = read_topology(words);
   EXPECT_TRUE(topology) << topology.error().message;
   return topology ? *topology : Topology{};
 }
 
-// The paper's spread.
+// Returns the cores of ranks that are spread as in the paper.
 NodeRanks spread_ranks(const Topology& topology, int ranks) {
   return {*rank_cores(topology, ranks), {}};
 }
@@ -39,7 +39,7 @@ std::vector<int> thread_cores(PlacementPolicy::Kind kind, const Topology& topolo
   return cores;
 }
 
-// Ranks on all cores but `idle`.
+// Puts ranks on all cores except `idle`.
 NodeRanks ranks_beside(int cores, std::vector<int> idle) {
   NodeRanks ranks;
   for (int core = 0; core < cores; ++core)
@@ -81,14 +81,16 @@ TEST(Placement, NumaNeedsBoundRanks) {
   EXPECT_NE(placed.error().message.find("bound to cores"), std::string::npos);
 }
 
-// Launchers put ranks on the first cores; the equation alone would name core 7, which has a rank.
+// Launchers put ranks on the first cores. The paper's equation alone would name core 7, which has a
+// rank.
 TEST(Placement, NumaPicksNoCoreThatCarriesARank) {
   std::vector<int> expected(14, 14);
   for (std::size_t rank = 8; rank < 14; ++rank) expected[rank] = 15;
   EXPECT_EQ(thread_cores(kNuma, machine(16, 1), ranks_beside(16, {14, 15})), expected);
 }
 
-// Equation 1 as the design corrects it, ⌈(⌊M/δ⌋ + 1)·δ⌉ − 1 with δ = cores / (cores − ranks).
+// Checks equation 1 as the design corrects it, ⌈(⌊M/δ⌋ + 1)·δ⌉ − 1 with δ = cores / (cores −
+// ranks).
 TEST(Placement, OfSpreadRanksIsTheEquations) {
   for (int cores = 2; cores <= 64; ++cores) {
     const Topology topology = machine(cores, 1);
@@ -117,7 +119,7 @@ TEST(Placement, OddEvenTakesTurns) {
     EXPECT_EQ(threads[rank], rank % 2 == 0 ? 31 : 63);
 }
 
-// The paper's figure 1: 8 cores in two NUMA nodes.
+// The paper's figure 1 has 8 cores in two NUMA nodes.
 TEST(Placement, RanksAreSpreadAsInThePaper) {
   EXPECT_EQ(*rank_cores(machine(8, 2), 4), (std::vector<int>{0, 2, 4, 6}));
   EXPECT_EQ(*rank_cores(machine(8, 2), 6), (std::vector<int>{0, 1, 2, 4, 5, 6}));
@@ -125,7 +127,8 @@ TEST(Placement, RanksAreSpreadAsInThePaper) {
   EXPECT_FALSE(rank_cores(machine(8, 2), 9));
 }
 
-// A dozen machines, from a laptop to two sockets of 64 cores: cores, NUMA nodes, CPUs of a core.
+// A dozen machines, from a laptop to two sockets of 64 cores. `threads` is the number of CPUs of a
+// core.
 struct Machine {
   const char* words;
   int cores, numa_nodes, threads;
@@ -146,8 +149,8 @@ constexpr Machine kMachines[] = {
     {"package:2 core:32 pu:1(indexes=package:core)", 64, 2, 1},
 };
 
-// On every machine with any number of ranks: each thread on a core that carries no rank, in its
-// rank's NUMA node where one is free, and neighbours apart where two are free.
+// On every machine with any number of ranks, each thread gets a core that carries no rank, in its
+// rank's NUMA node if one is free there. Neighbours get different cores if two are free.
 TEST(Placement, OnEveryMachineThreadsGetFreeCores) {
   for (const Machine& kind : kMachines) {
     const Topology topology = described(kind.words);
@@ -179,7 +182,8 @@ TEST(Placement, OnEveryMachineThreadsGetFreeCores) {
   }
 }
 
-// A rank on one hyper-thread takes the core; one that is bound to several cores takes all.
+// A rank on one hyper-thread occupies the core; a rank that is bound to several cores occupies all
+// of them.
 TEST(Placement, HyperThreadsAreOneCore) {
   const Topology topology = described("package:1 core:4 pu:2");
   const NodeRanks ranks = ranks_on(topology, {{1}, {2, 3}, {4, 5, 6, 7}});
@@ -224,7 +228,7 @@ TEST(Placement, PackStaysInsideTheNumaNode) {
 }
 
 TEST(Placement, PackGoesToAnotherNumaNodeWhereItsOwnIsFull) {
-  const NodeRanks ranks = ranks_beside(8, {6, 7});  // the first NUMA node has no core left
+  const NodeRanks ranks = ranks_beside(8, {6, 7});  // the first NUMA node has no free core left
   EXPECT_EQ(packed(3, machine(8, 2), ranks), (std::vector<int>{6, 7, 7, 7, 6, 6}));
   const NodeRanks unbound{{-1, -1, -1, -1}, {}};
   EXPECT_EQ(packed(2, machine(8, 2), unbound), (std::vector<int>{0, 0, 1, 1}));
@@ -241,7 +245,7 @@ TEST(Placement, PackWithTooFewFreeCoresSaysHowMany) {
 TEST(Placement, AListNamesACoreForEachRank) {
   const PlacementPolicy list{PlacementPolicy::Kind::list, 1, {5, 6}};
   const NodeRanks two{{0, 1}, {}};
-  EXPECT_EQ(*place(list, Topology{}, two, 0), 5);  // where the topology cannot be read
+  EXPECT_EQ(*place(list, Topology{}, two, 0), 5);  // an empty topology: it could not be read
   EXPECT_EQ(*place(list, machine(8, 1), two, 1), 6);
   const auto too_few = place(list, machine(8, 1), NodeRanks{{0, 1, 2}, {}}, 0);
   ASSERT_FALSE(too_few);

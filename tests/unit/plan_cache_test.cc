@@ -1,5 +1,5 @@
-// The file of plans: what is written is found, also by the next process, whatever else is in the
-// file and whoever else writes it.
+// The file of plans: what one process writes, the next one finds, whatever else is in the file and
+// whoever else writes it.
 #include "select/plan_cache.h"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ const MeasuredPlan kOther{
 const MeasuredPlan kRemarked{
     "node-flat", {65536, 4, 0}, {{"node-flat", {65536, 4, 0}, 5}}, 1, "trials=18 cost_ns=7"};
 
-// As a process that measures it, and ends.
+// Writes a plan as a process does that measures it and ends.
 void put(PlanCache& cache, const std::string& key, const MeasuredPlan& plan) {
   cache.note(key, plan);
   cache.write(cache.take_lines());
@@ -39,7 +39,7 @@ void put(const std::filesystem::path& file, const std::string& key, const Measur
   put(cache, key, plan);
 }
 
-// As the process that measured it has it.
+// Returns the plan without doubts, as find() returns it in the process that measured it.
 MeasuredPlan without_doubts(MeasuredPlan plan) {
   plan.doubts = 0;
   return plan;
@@ -67,7 +67,7 @@ class PlanCacheFile : public testing::Test {
     text << std::ifstream(file_.string() + ".aside" + more).rdbuf();
     return text.str();
   }
-  // What rank 0 says of it in MPI_Init.
+  // Returns what rank 0 prints about the file in MPI_Init.
   std::string said_of(PlanCache& cache) const {
     testing::internal::CaptureStderr();
     cache.read();
@@ -77,7 +77,7 @@ class PlanCacheFile : public testing::Test {
     return "weft: the file of plans " + file_.string() + " " + fault + ": it is kept as " +
            file_.string() + ".aside, and " + becomes + "\n";
   }
-  // Alone in its directory: nothing temporary is left.
+  // Returns the number of files in the directory, where nothing temporary may be left.
   long entries() const {
     return std::distance(std::filesystem::directory_iterator(file_.parent_path()), {});
   }
@@ -102,7 +102,7 @@ TEST_F(PlanCacheFile, KeepsPlansForTheNextProcess) {
 
 TEST_F(PlanCacheFile, KeepsRemarks) {
   put(file_, "a", kRemarked);
-  put(file_, "b", kOther);  // reads the file, and writes all of it again
+  put(file_, "b", kOther);  // reads the file and writes all of it again
   EXPECT_EQ(PlanCache(file_).find("a"), kRemarked);
   EXPECT_EQ(PlanCache(file_).find("b"), kOther);
 }
@@ -178,7 +178,7 @@ TEST_F(PlanCacheFile, DamagedLinesHarmNoOther) {
   EXPECT_EQ(PlanCache(file_).find("torn"), kOther);
   EXPECT_EQ(PlanCache(file_).find("good"), kPlan);
   const std::string text = read();
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);  // the damage is gone
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);  // the damaged lines are gone
 }
 
 TEST_F(PlanCacheFile, EmptyLinesAndRemarksAreNoDamage) {
@@ -199,7 +199,7 @@ TEST_F(PlanCacheFile, WhatIsNoCacheIsKeptAside) {
     write(text);
     PlanCache cache(file_);
     EXPECT_EQ(cache.find("a"), std::nullopt);
-    EXPECT_TRUE(read() == text);  // not before rank 0 has seen it
+    EXPECT_TRUE(read() == text);  // the file stays as it is until rank 0 has read it
     EXPECT_EQ(said_of(cache), sentence(fault, "a new one is begun"));
     EXPECT_TRUE(aside() == text);
     EXPECT_EQ(read(), "# weft plans, version 4\n");
@@ -210,7 +210,7 @@ TEST_F(PlanCacheFile, WhatIsNoCacheIsKeptAside) {
   }
 }
 
-// By whoever writes first, such as before rank 0 has read it.
+// Whichever process writes first moves the file aside and says so, even before rank 0 has read it.
 TEST_F(PlanCacheFile, WhoeverMovesTheFileAsideSaysSo) {
   write("# weft plans, version 5\n");
   testing::internal::CaptureStderr();
@@ -249,7 +249,7 @@ TEST_F(PlanCacheFile, NothingThatIsKeptAsideIsReplaced) {
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
   testing::internal::CaptureStderr();
   put(cache, "a", kOther);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");  // it has been said
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");  // the message is printed only once
   EXPECT_EQ(cache.find("a"), without_doubts(kOther));
   EXPECT_EQ(read(), "# weft plans, diary 10");
   EXPECT_EQ(entries(), 10);
@@ -257,7 +257,7 @@ TEST_F(PlanCacheFile, NothingThatIsKeptAsideIsReplaced) {
 
 const std::string kOwnKey = "weft " WEFT_VERSION "|AMD|4 ranks";
 
-// Those of other machines stay.
+// Writing the file drops lines of other versions, but keeps those of other machines.
 TEST_F(PlanCacheFile, LinesOfOtherVersionsGoWhenItIsWritten) {
   put(file_, kOwnKey, kPlan);
   put(file_, "weft " WEFT_VERSION "|Intel|4 ranks", kPlan);
@@ -275,7 +275,7 @@ TEST_F(PlanCacheFile, LinesOfOtherVersionsGoWhenItIsWritten) {
   testing::internal::CaptureStderr();
   put(cache, "weft " WEFT_VERSION "|AMD|2 ranks", kOther);
   put(cache, "weft " WEFT_VERSION "|AMD|3 ranks", kOther);
-  const std::string said = testing::internal::GetCapturedStderr();  // once
+  const std::string said = testing::internal::GetCapturedStderr();  // contains the message once
   EXPECT_NE(said.find(" had 6 lines of other versions of Weft"), std::string::npos);
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
   PlanCache next(file_);
@@ -353,7 +353,7 @@ TEST_F(PlanCacheFile, WritesWhatSeveralProcessesHaveNoted) {
   EXPECT_EQ(PlanCache(file_).find("a"), std::nullopt);
   one.write(one.take_lines() + other.take_lines({{"learnt", kRemarked}}));
   PlanCache cache(file_);
-  EXPECT_EQ(cache.find("a"), kPlan);  // the last one's
+  EXPECT_EQ(cache.find("a"), kPlan);  // the last plan that was written counts
   EXPECT_EQ(cache.find("b"), kOther);
   EXPECT_EQ(cache.find("c"), kPlan);
   EXPECT_EQ(cache.find("learnt"), kRemarked);
@@ -391,7 +391,7 @@ TEST_F(PlanCacheFile, WhatCannotBeWrittenIsSaidWithItsReason) {
   EXPECT_EQ(why_not(in_a_file), sentence(in_a_file, "Not a directory"));
 }
 
-// Each writes once, while another one has the lock for a while.
+// Several processes write once each, while another one holds the lock for a while.
 TEST_F(PlanCacheFile, WritersWaitForEachOther) {
   constexpr int kWriters = 8;
   put(file_, "before", kPlan);
@@ -399,7 +399,7 @@ TEST_F(PlanCacheFile, WritersWaitForEachOther) {
   ASSERT_EQ(flock(directory, LOCK_EX), 0);
   for (int writer = 0; writer < kWriters; ++writer) {
     if (fork() != 0) continue;
-    close(directory);  // the lock is not this process's
+    close(directory);  // the child must not hold its parent's lock
     PlanCache own(file_);
     own.note(std::to_string(writer), kPlan);
     own.write(own.take_lines({{"x" + std::to_string(writer), kOther}}));

@@ -1,8 +1,8 @@
 // A planted engine in virtual time: its thread gets every other time slice while the application
-// computes, so exactly half of what could be hidden is. Why: the oracle of the benchmark's figures,
-// with the schedules and rounds that run over MPI. tests/cli/test_bench_planted.py puts the times,
-// recorded as properties, through the formula of `weft bench`; tests/mpi/planted.cc sleeps them in
-// real time.
+// computes, so that it hides exactly half of what could be hidden. It is the oracle of the
+// benchmark's figures, with the schedules and rounds that run over MPI.
+// tests/cli/test_bench_planted.py applies the formula of `weft bench` to the times, which are
+// recorded as properties; tests/mpi/planted.cc sleeps them in real time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace weft::test {
 namespace {
 
 constexpr int kRanks = 33;
-constexpr int kRounds = 2 * (kRanks - 1);  // of a ring
+constexpr int kRounds = 2 * (kRanks - 1);  // rounds of a ring
 constexpr int kBlock = 1000;               // elements that travel in a round
 constexpr double kRoundUs = 4.0 * kBlock / 100 + 10;
 constexpr double kCommunicationUs = kRounds * kRoundUs;
@@ -28,10 +28,10 @@ constexpr SimModel kModel{.latency_us = 10,
                           .reduce_us_per_byte = 0,
                           .copy_us_per_byte = 0};
 
-// How often the engine looks at what has arrived: at multiples of `period_us` while the
-// application computes, always afterwards, since then the application waits.
+// How often the engine looks at what has arrived: at multiples of `period_us` while the application
+// computes, and always afterwards, since the application then waits.
 struct Attention {
-  double period_us = 0;  // 0: always
+  double period_us = 0;  // 0: looks always
   double computation_us = 0;
 
   double next_us(double now_us) const {
@@ -40,7 +40,7 @@ struct Attention {
   }
 };
 
-// What has arrived counts only from the engine's next look on.
+// A transport in which a message counts as arrived only from the engine's next look on.
 class AttendedTransport : public Transport {
  public:
   AttendedTransport(SimNetwork& network, const Schedule& schedule, std::span<const SimRank> ranks,
@@ -74,7 +74,7 @@ class AttendedTransport : public Transport {
   bool posted_ = false;
 };
 
-// An Allreduce of all ranks, and the time of the slowest of them until it is done.
+// Returns the time that an allreduce of all ranks takes on the slowest one.
 double carry_out(const Attention& attention) {
   const std::vector<Schedule> schedules =
       build_all({.algorithm = find_algorithm(Kind::allreduce, "ring"),
@@ -110,7 +110,7 @@ double carry_out(const Attention& attention) {
   return time_us;
 }
 
-// Start, compute, wait.
+// Returns the time of start, computation and wait together.
 double together_us(double computation_us, double period_us) {
   return std::max(computation_us, carry_out({period_us, computation_us}));
 }
@@ -136,7 +136,8 @@ TEST_P(PlantedHalf, HidesHalfOfTheComputation) {
   record("total_us", total_us);
 }
 
-// Up to computation = communication: beyond it, half of the time is enough for more than half.
+// The computation takes 1/4 to 4/4 of the communication's time. With more, half of the time slices
+// would hide more than half.
 INSTANTIATE_TEST_SUITE_P(, PlantedHalf, testing::Values(1, 2, 3, 4));
 
 TEST(Planted, AnEngineThatAlwaysLooksHidesAll) {

@@ -1,4 +1,5 @@
-// Positions of a cycle: which variant each takes, when they are one, and when they have moved.
+// Positions of a cycle of calls: which variant each takes, when two become one, and when their
+// times have changed.
 #include "select/positions.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +40,8 @@ TEST(Positions, ThoseThatDifferByVariantOrByHalfStay) {
   EXPECT_EQ(positions.cycle(), 2u);
 }
 
-// By three tenths, and a tenth of what all take in the mean.
+// A position's time has changed only by at least three tenths of it plus a tenth of the mean over
+// all positions.
 TEST(Positions, AShortOneBesideLongOnesHasNotMovedForTrifles) {
   Positions positions(2, 1, false);
   positions.renew({1'000, 100'000});

@@ -1,5 +1,6 @@
-// The printed form against golden files in tests/data, each the output of weft-schedule with the
-// arguments that the test names: after a wanted change, print them again and read the difference.
+// Compares printed schedules with files in tests/data, each of which is the output of weft-schedule
+// with the arguments that the test names. After an intended change, print them again and review the
+// difference.
 #include <gtest/gtest.h>
 
 #include <fstream>

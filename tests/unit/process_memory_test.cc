@@ -1,5 +1,5 @@
-// What a process shows of its own memory, and what it attaches of others': here its own again, by a
-// library that counts.
+// What a process shows of its own memory, and what it attaches of other processes'. In these tests
+// it attaches its own memory, by a library that counts its calls.
 #include "shm/process_memory.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ int detach(void* begin) {
   return 0;
 }
 
-// Pages of which those from `usable` on have no memory behind them.
+// Pages; those from number `usable` on have no memory behind them.
 class Pages {
  public:
   Pages(std::size_t count, std::size_t usable) : bytes_(count * kPage) {
@@ -96,7 +96,7 @@ TEST_F(ProcessMemoryTest, ShowsWhatIsLargeAndComesAgain) {
   EXPECT_TRUE(is_shown(ProcessMemory::kLeast_bytes, Use::once));
 }
 
-// Others would be ended for touching it.
+// Pages without memory are not shown, since touching them would end other processes.
 TEST_F(ProcessMemoryTest, DoesNotShowWhatHasNoPages) {
   const std::int64_t bytes = 16 * kPage;
   for (const auto& [usable, good] : {std::pair{16, true}, {15, false}, {0, false}}) {
@@ -164,7 +164,7 @@ TEST_F(ProcessMemoryTest, TriesOutEachProcess) {
 TEST(Xpmem, IsNotOpenedWhereItIsOffOrNotThere) {
   EXPECT_FALSE(Xpmem::open("off"));
   EXPECT_FALSE(Xpmem::open("/nowhere/libxpmem.so.0"));
-  EXPECT_FALSE(Xpmem::open("libc.so.6"));  // has none of its functions
+  EXPECT_FALSE(Xpmem::open("libc.so.6"));  // the C library has none of XPMEM's functions
 }
 
 TEST(Repeats, CountsEachPlaceByItself) {

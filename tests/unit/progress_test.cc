@@ -1,5 +1,6 @@
-// The executors over a transport that completes when the test says so: who advances what, that
-// nothing is lost between threads, and that nothing runs when nothing is under way.
+// The executors over a transport that completes when the test says so: who advances which
+// operation, that nothing is lost between threads, and that nothing runs when no operation is under
+// way.
 #include "engine/progress.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@
 namespace weft {
 namespace {
 
-// Completes a round once `open` has been reached by that many permits.
+// Completes one round for each permit in `open`.
 class GatedTransport final : public Transport {
  public:
   Result<bool> start(const Step&) override { return true; }
@@ -227,7 +228,7 @@ TEST(Progress, AQuietThreadGetsEverythingDoneAndEndsWhileItSleeps) {
   EXPECT_TRUE(within_seconds(20, [&] { return operation->done(); }));
 }
 
-// Of the node's memory, and of the library's rounds.
+// The schedules are one in the node's memory, and one whose round is a collective of the library.
 TEST(Progress, AQuietThreadStaysAwakeForWhatHidesItsRounds) {
   auto in_memory = two_rounds(), of_library = two_rounds();
   in_memory->node_bytes = 64;
@@ -253,7 +254,7 @@ TEST(Progress, AQuietThreadIsCalledForWhatIsSubmittedWhileItDozes) {
   GatedTransport transport;
   const auto memory = std::make_shared<MailboxMemory>();
   Progress progress({BackOff::Kind::quiet}, ThreadMay::do_all, observer);
-  progress.use(Mailbox(memory, memory.get(), memory.get()));  // whose word calls the thread
+  progress.use(Mailbox(memory, memory.get(), memory.get()));  // its command word wakes the thread
   progress.submit(std::make_shared<TestOperation>(transport), true);
   ASSERT_TRUE(within_seconds(20, [&] { return transport.tests > 1; }));
   const auto calls = memory->wake.load();
@@ -312,7 +313,8 @@ TEST(Progress, ThreadGoesOnWithTheCallersPartWhileTheCallerBlocksElsewhere) {
   progress.caller_returns();
 }
 
-// While that one is blocked it can do nothing beside the thread.
+// Two callers must not advance the operation; while its caller is blocked in the library, the
+// thread may.
 TEST(Progress, ThreadTouchesWhatIsLeftToCallersOnlyWhileOneIsBlocked) {
   Activities observer;
   Progress progress(kYield, ThreadMay::do_all, observer);
@@ -371,7 +373,7 @@ TEST(Progress, ThreadLooksAfterTransfersAsLongAsSomeAreLeftToIt) {
     progress.leave_transfers(-1);
     ASSERT_TRUE(within_seconds(20, [&] { return observer.looks > before + 3; }));
     progress.leave_transfers(-1);
-    // A look under way ends before the thread turns to this one.
+    // A look that is under way ends before the thread turns to this operation.
     GatedTransport transport;
     transport.open = 2;
     auto operation = std::make_shared<TestOperation>(transport);
@@ -405,7 +407,7 @@ TEST(Progress, ALongTransferTakesAFewLooks) {
   Progress progress(kYield, ThreadMay::do_all, library);
   ASSERT_TRUE(progress.start());
   progress.leave_transfers(1);
-  ASSERT_TRUE(within_seconds(20, [&] { return library.calls > 20; }));  // which move nothing
+  ASSERT_TRUE(within_seconds(20, [&] { return library.calls > 20; }));  // these calls move nothing
   constexpr int kCalls = 2 * 1024 / 8;
   library.left = kCalls;
   ASSERT_TRUE(within_seconds(20, [&] { return library.left == 0; }));
@@ -470,7 +472,7 @@ TEST(Progress, ManyCallersAndTheThreadFinishEachOperationOnce) {
         progress.submit(operation, (c + i) % 2 == 0);
         progress.drive_until([&] { return operation->done(); }, [] { std::this_thread::yield(); });
         finished.fetch_add(operation->times_finished);
-        // The transport must outlive the executor's hold on the operation.
+        // The transport must outlive the executor's reference to the operation.
         while (operation.use_count() > 1) std::this_thread::yield();
       }
     });
@@ -497,7 +499,8 @@ TEST(Worker, CarriesOutInTheOrderOfIssue) {
   EXPECT_TRUE(first->done());
 }
 
-// Behind what was submitted before, and ahead of what comes after.
+// An operation that is only begun waits for those submitted before it, and precedes those submitted
+// after it.
 TEST(Worker, LetsOthersOnlyBeginInTheirTurn) {
   Activities observer;
   GatedTransport first_transport, begun_transport, last_transport;

@@ -1,4 +1,4 @@
-// When a thread that is to look seldom looks, by a clock of the test's.
+// When a thread that should look seldom looks, by a clock that the test controls.
 #include "engine/quiet_pace.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
 
-// The times of the looks until the round has been seen to end, which it does after `takes_ns`.
+// Returns the times of the looks up to the one that sees the end of the round, which lasts
+// `takes_ns`.
 std::vector<std::int64_t> looks_at(QuietPace& pace, std::int64_t begin_ns, std::int64_t takes_ns) {
   std::vector<std::int64_t> looks = {begin_ns};
   while (looks.back() < begin_ns + takes_ns)
@@ -19,7 +20,7 @@ std::vector<std::int64_t> looks_at(QuietPace& pace, std::int64_t begin_ns, std::
   return looks;
 }
 
-// What rounds of one length have taught it.
+// Returns a pace that has learnt from rounds of this length.
 QuietPace that_knows(std::int64_t takes_ns, int rounds = 40) {
   QuietPace pace;
   pace.begin(0);
@@ -37,7 +38,8 @@ TEST(QuietPace, TheFirstRoundIsSeenToEndAtMostAnEighthOfItsTimeLate) {
   }
 }
 
-// At most every half millisecond before it may end: that is what a long message's parts need.
+// Before the end is near, the thread looks every half millisecond, which the parts of a long
+// message need.
 TEST(QuietPace, OnceLearnedItLooksSeldomAndSeesTheEndSoon) {
   QuietPace pace = that_knows(40 * kMs);
   const auto looks = looks_at(pace, 0, 40 * kMs);
@@ -59,7 +61,7 @@ TEST(QuietPace, WhatIsShortIsWaitedForAwake) {
   EXPECT_GT(pace.sleep_ns(QuietPace::kShort_ns), 0);
 }
 
-// Of collectives with short rounds, the first of which wait for ranks that come late.
+// The first round of each collective waits for ranks that come late; its other rounds are short.
 TEST(QuietPace, ShortRoundsAmongLongOnesAreWaitedForAwake) {
   QuietPace pace;
   std::int64_t now = 0;
@@ -70,7 +72,7 @@ TEST(QuietPace, ShortRoundsAmongLongOnesAreWaitedForAwake) {
     EXPECT_LE(looks_at(pace, now, takes_ns).back() - now, takes_ns + 500);
 }
 
-// A message that needs several looks, one after the other, before it travels.
+// A message may need several looks, one after the other, before it travels.
 TEST(QuietPace, ALongRoundsBeginIsLookedAtOften) {
   QuietPace pace = that_knows(2 * kMs);
   const auto looks = looks_at(pace, 0, 2 * kMs);

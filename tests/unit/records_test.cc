@@ -10,7 +10,8 @@
 namespace weft {
 namespace {
 
-// Variant 0 is in use and takes 10 ms; native, its challenger, takes so many.
+// Returns the summary's words if variant 0 is in use and takes 10 ms, and its challenger native
+// takes `native_ms`.
 std::string words_of_result(int won, int pairs, bool was_left, std::int64_t native_ms) {
   CallClassRecord record;
   record.variants = {"thread ring", "native"};
@@ -47,9 +48,9 @@ TEST(Records, DivideAWaitAmongThoseThatHaveNotEnded) {
   EXPECT_EQ(divided_wait(100, {}), Shares{});
   EXPECT_EQ(divided_wait(100, {160}), Shares{60});
   EXPECT_EQ(divided_wait(100, {160, 160, 160}), (Shares{20, 20, 20}));
-  // Three share the first 30, two the next 20, and the last has 10 of its own.
+  // Three operations share the first 30, two share the next 20, and the last one has 10 alone.
   EXPECT_EQ(divided_wait(100, {160, 130, 150}), (Shares{30, 10, 20}));
-  // One has ended before the wait began.
+  // The first operation ended before the wait began.
   EXPECT_EQ(divided_wait(100, {40, 120}), (Shares{0, 20}));
 }
 

@@ -1,5 +1,5 @@
-// Every reduction kernel of every instruction set that this processor has, against one written
-// plainly here: all short lengths, any alignment, in place, ties, NaN, and nothing beyond the end.
+// Compares every reduction kernel of every instruction set of this processor with a plain loop: all
+// short lengths, any alignment, in place, ties, NaN, and nothing written beyond the end.
 #include "shm/reduction.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ struct Pair {
   int index;
 };
 
-// The same value: NaNs are alike, zeros of different signs are not.
+// Compares values: all NaNs are equal; zeros of different signs are not.
 template <class T>
 bool same(T a, T b) {
   if constexpr (std::is_floating_point_v<T>)
@@ -46,7 +46,7 @@ std::mt19937_64& random_bits() {
   return generator;
 }
 
-// Few different values, so that ties happen, and all the special ones.
+// Takes few different values, so that ties happen, and all special ones.
 template <class T>
 void fill(T& value) {
   const auto bits = random_bits()();
@@ -79,7 +79,7 @@ void fill(Pair<T>& pair) {
   pair.index = static_cast<int>(random_bits()() % 3);
 }
 
-// Room for `count` elements from an address with the given remainder, and a border behind.
+// `count` elements at an address with the remainder `shift`, with a border behind them.
 template <class T>
 class Array {
  public:
@@ -115,11 +115,12 @@ class Array {
 
 enum class Out { nowhere, apart, lower, higher };
 
-// A pointer, so that what follows is compiled once for a type, not once more for each operator.
+// A pointer to the operator, so that compare() is compiled once for each type, not for each
+// operator.
 template <class T>
 using Reference = T (*)(T, T);
 
-// `also`: where the result goes as well.
+// `also` is the second place to which the kernel writes the result.
 template <class T>
 void compare(Kernel kernel, std::int64_t count, std::size_t shift, Out out, Out also,
              Reference<T> reference) {
@@ -276,7 +277,7 @@ TEST(Reduction, DefinedWhereMpiSaysSo) {
   }
 }
 
-// A 16-bit floating-point type by its digits: `exponent_bits`, then the rest as fraction.
+// A 16-bit floating-point type: a sign, `exponent_bits`, and the rest as fraction.
 struct SmallFloat {
   Element element;
   int exponent_bits;
@@ -284,7 +285,7 @@ struct SmallFloat {
   int fraction_bits() const { return 15 - exponent_bits; }
   bool is_nan(std::uint16_t bits) const { return (bits & 0x7fff) > infinity(); }
   int infinity() const { return ((1 << exponent_bits) - 1) << fraction_bits(); }
-  // Infinity as the next value that there would be, which is how rounding treats it.
+  // Returns infinity as the value after the greatest finite one, as rounding treats it.
   long double value(std::uint16_t bits) const {
     const int bias = (1 << (exponent_bits - 1)) - 1;
     const int exponent = (bits & 0x7fff) >> fraction_bits();
@@ -293,7 +294,7 @@ struct SmallFloat {
     const int scale = std::max(exponent, 1) - bias - fraction_bits();
     return std::ldexp(static_cast<long double>(bits & 0x8000 ? -digits : digits), scale);
   }
-  // Whether no neighbour of `bits` is nearer to `exact`, or as near and even.
+  // Returns whether no neighbour of `bits` is nearer to `exact`, nor equally near and even.
   bool nearest(std::uint16_t bits, long double exact) const {
     if ((bits & 0x7fff) == infinity() && std::abs(exact) >= std::abs(value(bits))) return true;
     const long double error = std::abs(value(bits) - exact);
@@ -333,7 +334,8 @@ void check_rounding(const SmallFloat& type, Operator op, Kernel kernel, Combine 
   }
 }
 
-// Exact in long double but for sums of a large and a tiny number, which no rounding notices.
+// The expected results are exact in long double, except sums of a large and a tiny number, where
+// the error does not change the rounding.
 TEST(Reduction, SmallFloatsAreRoundedToNearestEven) {
   for (const SmallFloat& type : kSmallFloats)
     for (const InstructionSet set : kSets)

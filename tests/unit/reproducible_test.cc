@@ -1,5 +1,5 @@
-// Reproducible reductions: the same result, to the last bit, by messages and in memory, told by an
-// operator that is not associative.
+// Reproducible reductions give the same result to the last bit, by messages and in memory. An
+// operator that is not associative shows the order of the ranks.
 #include <gtest/gtest.h>
 
 #include "select/selector.h"
@@ -45,7 +45,7 @@ TEST(Reproducible, TheOrderOfRanksWhereverTheyAre) {
         for (const bool on_one_node : {false, true}) check_order(kind, size, count, on_one_node);
 }
 
-// What would make the test above mean nothing.
+// Algorithms with another order must fail the check, or the test above would prove nothing.
 TEST(Reproducible, OtherOrdersAreTold) {
   for (const char* name : {"recursive-doubling", "node-tree"}) {
     const Call call{.algorithm = find_algorithm(Kind::allreduce, name),
@@ -57,7 +57,7 @@ TEST(Reproducible, OtherOrdersAreTold) {
   }
 }
 
-// Long enough for the chain, and too short.
+// One count is long enough for the chain over the nodes, the other is not.
 TEST(Reproducible, TheOrderOfRanksHoweverManyAreOnANode) {
   for (const Kind kind : {Kind::reduce, Kind::allreduce})
     for (const Placing placing : {Placing::pairs, Placing::threes, Placing::growing})
@@ -69,7 +69,7 @@ TEST(Reproducible, TheOrderOfRanksHoweverManyAreOnANode) {
                   .type = &test_types()[1],
                   .placing = placing};
         Shape shape = shape_of(call, 0);
-        shape.commutative = true;  // as a sum of floating-point numbers says that it is
+        shape.commutative = true;  // sums of floating-point numbers are declared commutative, too
         call.algorithm = &algorithm_for(reproducible(), shape, false, nullptr);
         EXPECT_STREQ(call.algorithm->name, count == 40 ? "in-order" : "hierarchical-in-order");
         for (call.root = 0; call.root < (has_root(kind) ? call.size : 1); call.root += 3)

@@ -1,4 +1,4 @@
-// The estimate of a residual's drift beside the drift itself, which is b - A x minus the
+// Compares the estimate of a residual's drift with the drift itself, which is b - A x minus the
 // recurrence's residual, in the pipelined method on a small cube of random conductivities.
 #include "../../kernels/residual_drift.h"
 
@@ -13,7 +13,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-// Each cell conducts to its neighbours and, a little, to the outside.
+// A cube whose cells conduct to their neighbours and, a little, to the outside.
 struct Cube {
   static constexpr int side = 10, cells = side * side * side;
   struct Face {
@@ -35,7 +35,7 @@ struct Cube {
     }
   }
   static std::size_t at(int cell) { return static_cast<std::size_t>(cell); }
-  // Entries of type M, sums of type T.
+  // The matrix has entries of type M. Sums are of type T.
   template <class M, class T>
   std::vector<T> times(const std::vector<T>& x) const {
     std::vector<T> y(x.size());
@@ -55,7 +55,7 @@ double dot(const V& a, const V& b) {
   return sum;
 }
 
-// Solves in these precisions, and shows the drift and x after each of some iterations.
+// Solves in these precisions, and calls show() after some of the iterations.
 template <class M, class T>
 void iterate(const Cube& cube, const Vector& b, int iterations, cg::ResidualDrift drift,
              const std::function<void(const cg::ResidualDrift&, const Vector& drifted,

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::int64_t kUsual_ns = 3000;
 
-// Returns after how many looks of this time the watch finds a change; -1 if it finds none in 1000.
+// Returns how many looks of this time it takes until the watch finds a change; -1 if 1000 do not
+// suffice.
 int looks_until_change(ResultWatch& watch, std::int64_t ns) {
   for (int looks = 1; looks <= 1000; ++looks) {
     watch.look(ns);
@@ -55,7 +56,7 @@ TEST(ResultWatch, AfterAComparisonTheNewTimeIsTheUsualOne) {
   EXPECT_EQ(looks_until_change(watch, kUsual_ns), 2);
 }
 
-// The program itself changes the time, so that each comparison is in vain.
+// The program itself changes the time, so that comparisons change nothing and must become rare.
 TEST(ResultWatch, ComparisonsInVainBecomeRare) {
   ResultWatch watch;
   int comparisons = 0;

@@ -1,5 +1,5 @@
 // What a process keeps for each communicator in a job of 1,024 nodes with 128 ranks each, counted
-// on synthetic layouts; and how ranks share one communicator of Weft's by tag ranges.
+// on synthetic layouts; and how ranks share one of Weft's communicators by tag ranges.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ int in_turn(int rank) {
   return rank % kNodes;
 }
 
-// By tables, as the rules must say it, too.
+// Compares Nodes, which may follow a rule, with plain tables.
 void expect_same(const Nodes& nodes, const std::vector<int>& node_of,
                  const std::vector<int>& domain_of) {
   std::vector<std::vector<int>> on_node;
@@ -77,7 +77,7 @@ TEST(Scale, NodesOfAHundredThousandRanksTakeAFewHundredBytes) {
   }
 }
 
-// Ranks bound to cores of one domain and the other in turn, on each node alike.
+// On each node, ranks are bound to cores of its domains in turn.
 TEST(Scale, NodesWithDomainsTakeWhatOneNodeHas) {
   for (const auto rule : {in_blocks, in_turn}) {
     const auto node_of = by_rank(kRanks, rule);
@@ -98,13 +98,13 @@ TEST(Scale, NodesOfRowsAndColumnsAndOfALastShortNode) {
       expect_same(nodes, node_of, {});
     }
   }
-  // Every 128th rank: one on each node.
+  // Takes every 128th rank, which is one on each node.
   const Nodes column(by_rank(kNodes, [](int rank) { return rank; }));
   EXPECT_LE(column.bytes(), 256U);
   EXPECT_FALSE(column.some_share());
 }
 
-// What no rule says has tables, one for all communicators that are laid out alike.
+// Layouts without a rule have tables. Communicators with the same layout share them.
 TEST(Scale, NodesThatFollowNoRuleHaveTables) {
   std::vector<int> node_of = by_rank(4096, in_blocks), domain_of(node_of.size());
   std::mt19937 random(7);
@@ -157,9 +157,8 @@ TEST(Scale, RanksInAnyOrderAreFound) {
   }
 }
 
-// The whole job over blocks and, on one node, everything that is known of the layout: what a
-// communicator has beside the fixed part, which src/runtime/comm/communicators.cc
-// and src/runtime/adaptive/call_classes.cc assert.
+// Adds up what a communicator of the whole job keeps beside the fixed part, whose size
+// src/runtime/comm/communicators.cc and src/runtime/adaptive/call_classes.cc assert.
 TEST(Scale, ACommunicatorOfTheWholeJobTakesNoMoreThanTwoKiB) {
   constexpr std::size_t kFixed_bytes = 1832;
   const Nodes nodes(by_rank(kRanks, in_blocks));
@@ -167,7 +166,7 @@ TEST(Scale, ACommunicatorOfTheWholeJobTakesNoMoreThanTwoKiB) {
   EXPECT_LE(kFixed_bytes + nodes.bytes() + map.bytes(), kMost_bytes);
 }
 
-// Of short messages: no round for each rank.
+// A schedule of short messages must not have a round for each rank.
 TEST(Scale, DefaultSchedulesOfShortMessagesGrowWithTheLogarithm) {
   const auto nodes = std::make_shared<const Nodes>(by_rank(kRanks, in_blocks));
   for (const Kind kind :
@@ -205,7 +204,7 @@ TEST(Scale, SchedulesOfAllCommunicatorsTogetherAreBounded) {
   std::size_t last_ones = 0;
   for (const auto& cache : caches) last_ones += cache->size() == 1 ? cache->bytes() : 0;
   EXPECT_LE(ScheduleCache::bytes_of_all(), ScheduleCache::kMostOfAll_bytes + last_ones);
-  // A huge one is not kept in addition.
+  // A schedule that is larger than all caches may be is not kept.
   Schedule huge;
   huge.steps.resize(2 * ScheduleCache::kMost_bytes / sizeof(Step));
   ScheduleCache one_more;
@@ -233,7 +232,8 @@ TEST(TagRanges, HaveTagsOfTheirOwnBelowTheGreatest) {
       EXPECT_LT(first.of_persistent(UINT32_MAX), all.of(1).of_single(0));
     }
   }
-  EXPECT_GE(TagsOfAll((std::int64_t{1} << 29) - 1).tag_ranges, 2048);  // MPICH's communicators
+  // The tags of MPICH's communicators.
+  EXPECT_GE(TagsOfAll((std::int64_t{1} << 29) - 1).tag_ranges, 2048);
   EXPECT_GE(TagsOfAll((std::int64_t{1} << 29) - 1).of(0).each, 32768U);
 }
 
@@ -253,8 +253,8 @@ TEST(TagRanges, AreFreeFromTheLastThatIsInUse) {
   EXPECT_EQ(TagRanges::lowest_of(tag_ranges.free_bits()), 199);
 }
 
-// Ranks make and give up communicators of some of them, as the library does in
-// runtime/comm/internal_communicators.cc: no two that have a rank in common get one tag range.
+// Ranks make and give up communicators, as runtime/comm/internal_communicators.cc does: two that
+// have a rank in common never get the same tag range.
 TEST(TagRanges, AreNeverTakenTwiceOnARank) {
   constexpr int kSome = 6, kCount = 12;
   std::mt19937 random(11);
@@ -267,7 +267,7 @@ TEST(TagRanges, AreNeverTakenTwiceOnARank) {
   int refused = 0;
   for (int i = 0; i < 20'000; ++i) {
     if (!alive.empty() && random() % 2) {
-      // A rank is done with it before the others.
+      // One rank gives up the communicator before the others do.
       Made& made = alive[random() % alive.size()];
       ranks[static_cast<std::size_t>(made.members.back())].give_back(made.tag_range);
       made.members.pop_back();

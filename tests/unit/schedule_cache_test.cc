@@ -1,4 +1,4 @@
-// The cache of schedules: what is kept, and how much memory that takes at most.
+// The cache of schedules: which ones it keeps, and how much memory it takes at most.
 #include "schedule/schedule_cache.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ Shape shape_of(std::int64_t count) {
   return shape;
 }
 
-// Builds what is asked for, of so many steps, and counts how often.
+// Gets schedules of this many steps from the cache, and counts how often one is built.
 class Cache : public testing::Test {
  protected:
   std::shared_ptr<const Schedule> get(std::int64_t count, const void* algorithm = &kRing,
@@ -45,7 +45,7 @@ TEST_F(Cache, DropsWhatWasUsedLongestAgo) {
   const int most = static_cast<int>(ScheduleCache::kMost);
   for (int i = 0; i < most; ++i) get(i);
   get(0);
-  get(most);  // in place of 1
+  get(most);  // replaces the schedule for 1
   EXPECT_EQ(cache_.size(), ScheduleCache::kMost);
   built_ = 0;
   get(0);

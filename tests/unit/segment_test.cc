@@ -1,4 +1,5 @@
-// Shared segments between processes: what attaches, what is refused, and that nothing stays.
+// Shared segments between processes: which ones can be attached, which are refused, and that
+// nothing is left.
 #include "shm/segment.h"
 
 #include <fcntl.h>
@@ -30,7 +31,7 @@ Segment make_segment(std::int64_t bytes = kBytes) {
   return std::move(*segment);
 }
 
-// Whether `body`, in a process of its own, returned true.
+// Runs `body` in a child process and returns whether it returned true.
 bool in_child(const std::function<bool()>& body) {
   const pid_t child = fork();
   if (child == 0) _exit(body() ? 0 : 1);
@@ -128,7 +129,7 @@ TEST(Segment, EveryPartOfTheNameIsChecked) {
   EXPECT_NE(refusal(forged).find("process 0"), std::string::npos);
 }
 
-// A reader would hang in open() without a writer.
+// A pipe must not be opened: a reader would hang in open() without a writer.
 TEST(Segment, APipeInItsPlaceIsRefused) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
@@ -156,7 +157,7 @@ TEST(Segment, LeavesNothing) {
   EXPECT_EQ(open_descriptors(), descriptors);
 }
 
-// Some systems allow a process 256 of them, and there may be as many ranks on a node.
+// Some systems allow a process 256 descriptors, and there may be as many ranks on a node.
 TEST(Segment, WhoAttachesKeepsNoDescriptor) {
   const Segment segment = make_segment();
   const int descriptors = open_descriptors();
@@ -184,7 +185,7 @@ TEST(Segment, ItsPartsAreMappedOneByOne) {
   EXPECT_EQ(segment->map_part(0, kBytes)[5], std::byte{4});
 }
 
-// Otherwise each page of it would take memory at once.
+// With locked memory, mapping must not allocate each page at once.
 TEST(Segment, HasNoPagesBeforeTheyAreUsedEvenWhereMemoryIsLocked) {
   EXPECT_TRUE(in_child([] {
     if (mlockall(MCL_FUTURE) != 0) return false;
@@ -295,7 +296,7 @@ TEST(Segment, NoDescriptorsLeftIsAnError) {
   }));
 }
 
-// As a program does that closes all descriptors it did not open, and then opens its own.
+// A program may close all descriptors that it did not open, and then open its own.
 TEST(Segment, LeavesAFileAloneThatTookItsDescriptor) {
   const int null = open("/dev/null", O_RDWR);
   int number = -1;

@@ -1,5 +1,5 @@
-// What is chosen: the static rule, the default algorithms, and that the choice rests on facts that
-// are the same on all ranks.
+// The static rule and the default algorithms; and that the choice depends only on facts that are
+// the same on all ranks.
 #include "select/selector.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(Default, LongerChunksWhereNodesCannotDiffer) {
   shape.on_one_node = true;
   EXPECT_EQ(default_tuning(shape, Processor::other), Tuning{});
   EXPECT_EQ(default_tuning(shape, Processor::amd), (Tuning{.chunk_bytes = kNodeBytesPerRank / 2}));
-  shape.recv.count = shape.send.count = Tuning{}.chunk_bytes;  // not cut anyway
+  shape.recv.count = shape.send.count = Tuning{}.chunk_bytes;  // too short to be cut into chunks
   EXPECT_EQ(default_tuning(shape, Processor::amd), Tuning{});
 }
 
@@ -66,7 +66,7 @@ TEST(Default, FlatWhereLevelsSaveNothing) {
   EXPECT_FALSE(is_hierarchical(shape_of(Kind::scan, 8, 8)));
 }
 
-// What a node sends in a round must be as long as in any other algorithm with so many rounds.
+// A node must send as much in a round as in any other algorithm with so many rounds.
 TEST(Default, AReduceScatterByLevelsHasARoundPerNode) {
   const auto is_hierarchical = [](int nodes, std::int64_t bytes) {
     std::vector<int> node_of;
@@ -157,7 +157,7 @@ TEST(Requests, InMemoryWhereTheLibraryWasSlower) {
   for (const Library library : {Library::mpich, Library::openmpi, Library::intelmpi}) {
     EXPECT_TRUE(wins(library, Kind::barrier, 0));
     EXPECT_FALSE(wins(library, Kind::neighbor_allgather, 8));
-    // Nobody knows whether these are short.
+    // The lengths of these calls are unknown to most ranks.
     for (const Kind kind : {Kind::gatherv, Kind::scatterv, Kind::alltoallv, Kind::alltoallw})
       EXPECT_EQ(wins(library, kind, 8), library != Library::intelmpi);
   }
@@ -217,7 +217,7 @@ TEST(StaticRule, CallsOfWhichNoRankKnowsTheWholeGetAThread) {
                           Kind::neighbor_allgather, Kind::neighbor_alltoallw})
     for (const std::int64_t bytes : {1L, 3 * kMiB})
       EXPECT_EQ(static_rule(Library::mpich, shape_of(kind, 4, bytes)), Engine::thread);
-  // All ranks know that this is 4 times 40 KiB.
+  // All ranks know that the call moves 4 times 40 KiB.
   EXPECT_EQ(static_rule(Library::mpich, shape_of(Kind::gather, 4, 40 * 1024)), Engine::thread);
   EXPECT_EQ(static_rule(Library::mpich, shape_of(Kind::gather, 4, 20 * 1024)), Engine::native);
 }
@@ -234,8 +234,8 @@ TEST(DefaultAlgorithm, AlwaysAppliesToTheShape) {
         }
 }
 
-// Two levels for long data, and for many ranks; with one domain, and with hardly more than a rank
-// in each, nothing changes.
+// By domains, long data and many ranks go in two levels. With one domain, or hardly more than a
+// rank in each, nothing changes.
 TEST(DefaultAlgorithm, IsByDomainsWhereTheirBordersCost) {
   const auto name = [](Kind kind, int size, std::int64_t bytes, int per_domain) {
     Shape shape = shape_of(kind, size, bytes);
@@ -286,7 +286,8 @@ TEST(DefaultAlgorithm, LargeAllreduceSendsNoMoreThanNeeded) {
   EXPECT_STREQ(default_algorithm(shape_of(Kind::allreduce, 5, kMiB)).name, "ring");
 }
 
-// A round for each rank only where it carries enough: the rest has as many as a tree has levels.
+// Only algorithms whose rounds carry enough bytes may have a round for each rank; all others have
+// as many rounds as a tree has levels.
 TEST(DefaultAlgorithm, ManyRanksTakeFewRoundsForShortBlocks) {
   for (const Kind kind : {Kind::bcast, Kind::gather, Kind::scatter, Kind::allgather, Kind::reduce,
                           Kind::allreduce, Kind::reduce_scatter_block, Kind::scan, Kind::exscan})
@@ -297,7 +298,7 @@ TEST(DefaultAlgorithm, ManyRanksTakeFewRoundsForShortBlocks) {
         if (is_one_block && bytes >= 4 * 1024) continue;
         const Shape shape = shape_of(kind, size, bytes);
         const Schedule schedule = build(default_algorithm(shape), shape);
-        int levels = 0;  // of a tree
+        int levels = 0;  // levels of a tree
         while (1 << levels < size) ++levels;
         EXPECT_LE(schedule.rounds(), static_cast<std::uint32_t>(6 * levels + 6))
             << kind_name(kind) << ' ' << bytes << " bytes, " << size << " ranks";
@@ -314,7 +315,7 @@ TEST(Choose, NoRankComesToAnotherAnswer) {
     for (int rank = 1; rank < 6; ++rank) {
       Shape shape = first;
       shape.rank = rank;
-      // The same signature described by one element of a large type instead of many small ones.
+      // Describes the same signature by one element of a large type instead of many small ones.
       const bool may_differ = shape.kind == Kind::bcast || shape.kind == Kind::alltoall ||
                               shape.kind == Kind::allgather;
       if (may_differ) shape.recv = {1, kMiB, 2 * kMiB, -8, 2 * kMiB, false};

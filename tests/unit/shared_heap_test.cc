@@ -1,5 +1,5 @@
-// SharedHeap: blocks apart from each other, aligned, zeroed where asked, with pages only where
-// used; seen by who attaches; a forked child's copy is its own.
+// SharedHeap: blocks do not overlap, are aligned, and zeroed if asked for; only used parts have
+// pages; other processes see what they attach; a forked child has a copy of its own.
 #include "shm/shared_heap.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::int64_t kBlock_bytes = 300'000;
 
-// One for all tests: it lasts as long as the process.
+// Returns one heap for all tests, since a heap lasts as long as its process.
 SharedHeap& heap() {
   static SharedHeap* const made = *SharedHeap::create();
   return *made;
@@ -49,8 +49,8 @@ std::int64_t addresses_in_use() {
   return pages * sysconf(_SC_PAGESIZE);
 }
 
-// What a child does, as its exit status. It ends past the thread sanitizer, which would miss the
-// parent's threads there.
+// Runs `action` in a child and returns its exit status. The child exits by a system call, past the
+// thread sanitizer, which would miss the parent's threads there.
 template <class Do>
 int status_of_child(Do action) {
   const pid_t child = fork();
@@ -118,7 +118,8 @@ TEST(SharedHeap, KeepsTheSizeThatStillFits) {
   EXPECT_TRUE(heap().resize(block, kBlock_bytes - 1000));
   EXPECT_TRUE(heap().resize(block, kBlock_bytes));
   EXPECT_FALSE(heap().resize(block, kBlock_bytes + 100'000));
-  EXPECT_FALSE(heap().resize(block, kBlock_bytes / 3));  // it should not keep so much
+  // A block must not keep so much unused memory.
+  EXPECT_FALSE(heap().resize(block, kBlock_bytes / 3));
   heap().release(block);
 }
 
@@ -136,7 +137,7 @@ TEST(SharedHeap, IsSeenByWhoAttaches) {
   heap().release(block);
 }
 
-// Batch systems limit addresses, and users look at them.
+// Batch systems limit a process's addresses, and users watch them.
 TEST(SharedHeap, TakesAddressesAsItIsUsed) {
   EXPECT_EQ(status_of_child([] {
               const std::int64_t before = addresses_in_use();
@@ -154,7 +155,7 @@ TEST(SharedHeap, ServesABlockAsLongAsHalfTheMachinesMemory) {
   auto* block = static_cast<unsigned char*>(heap().allocate(half, 1));
   ASSERT_NE(block, nullptr);
   block[half - 1] = 1;
-  EXPECT_EQ(heap().allocate(half + (2 << 20), 1), nullptr);  // no more than there is
+  EXPECT_EQ(heap().allocate(half + (2 << 20), 1), nullptr);  // more than is left
   heap().release(block);
 }
 
@@ -173,13 +174,14 @@ TEST(SharedHeap, AChildHasACopyOfItsOwn) {
   });
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(all_are(block, kBlock_bytes, 5));
-  void* after = heap().allocate_zeroed(2 * kBlock_bytes);  // where the child's may have been
+  // May get addresses that the child's copy has used.
+  void* after = heap().allocate_zeroed(2 * kBlock_bytes);
   EXPECT_TRUE(all_are(after, 2 * kBlock_bytes, 0));
   heap().release(after);
   heap().release(block);
 }
 
-// A read of a page that is not there would make it.
+// Copying must not read pages that do not exist, since reading would create them.
 TEST(SharedHeap, AForkFillsNoPages) {
   constexpr std::int64_t kMuch_bytes = 200 << 20;
   auto* block = static_cast<unsigned char*>(heap().allocate_zeroed(kMuch_bytes));
@@ -192,7 +194,8 @@ TEST(SharedHeap, AForkFillsNoPages) {
   heap().release(block);
 }
 
-// The child then has what its parent has, and what it writes is its own.
+// If the memory does not suffice for a copy, the child shares its parent's pages until it writes to
+// them.
 TEST(SharedHeap, AForkCopiesNoMoreThanThereIsMemoryFor) {
   auto* block = static_cast<unsigned char*>(heap().allocate(kBlock_bytes, 1));
   std::memset(block, 5, kBlock_bytes);

@@ -1,4 +1,4 @@
-// What is shown of a buffer in shared memory, and who finds it.
+// Which buffers in shared memory are shown to other ranks, and who finds them.
 #include "shm/shared_ranges.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ TEST(SharedRanges, ABufferIsShownByNumberAndOffset) {
   EXPECT_FALSE(ranges.find({8, 0}));
 }
 
-// A window of some ranks only is nothing to a collective of more.
+// A window of some ranks cannot be used in a collective of other ranks, too.
 TEST(SharedRanges, OnlyToRanksThatAllHaveTheRange) {
   SharedRanges ranges;
   ranges.add({7, memory.data(), 50, {1, 3, 5}});
@@ -37,7 +37,7 @@ TEST(SharedRanges, OnlyToRanksThatAllHaveTheRange) {
   EXPECT_EQ(ranges.shown(memory.data(), 8, std::vector{0, 1}).memory, kNotShared);
 }
 
-// While a window is freed, others may still look for what has been shown there.
+// While a window is being freed, other ranks may still look for a buffer that was shown before.
 TEST(SharedRanges, WhatIsLeavingIsFoundButNotShown) {
   SharedRanges ranges;
   const std::vector<int> all{0, 1};
@@ -52,7 +52,8 @@ TEST(SharedRanges, WhatIsLeavingIsFoundButNotShown) {
   EXPECT_FALSE(ranges.find(shown));
 }
 
-// A heap, of which the others map a part when they are shown something there for the first time.
+// A heap. Other ranks map a part of it when something in this part is shown to them for the first
+// time.
 struct Heaps {
   Heaps()
       : parts(std::move(
@@ -65,7 +66,7 @@ struct Heaps {
   SharedRanges owner, other;
 };
 
-// The heap is attached when it is first needed, or found to be out of reach for good.
+// The first use attaches the heap. If that fails, the heap counts as unreachable for good.
 TEST(SharedRanges, AHeapIsAttachedWhenItIsFirstNeeded) {
   Heaps heaps;
   const std::vector<int> all{2, 4, 6};
@@ -76,7 +77,7 @@ TEST(SharedRanges, AHeapIsAttachedWhenItIsFirstNeeded) {
   SegmentName said{}, of_nobody{};
   later.add_heap(7, &of_nobody);
   later.add_heap(4, &said);
-  said = heaps.parts.segment().name();  // once it has been made
+  said = heaps.parts.segment().name();  // gives the heap its name, after it was added
   const auto found = later.find(shown);
   ASSERT_TRUE(found && *found);
   EXPECT_NE(*found, at);
@@ -109,12 +110,13 @@ TEST(SharedRanges, ABufferInAHeapIsShownToBeMapped) {
     EXPECT_EQ((*found)[3], std::byte{7});
     heaps.owner.all_have(shown, some);
     EXPECT_EQ(heaps.owner.shown(at + 9000, 1000, some).pages, 0U);
-    EXPECT_EQ(heaps.owner.shown(at + 9000, 1000, all).pages, 1U);  // rank 6 may not have it
+    // Rank 6 may not have mapped the page.
+    EXPECT_EQ(heaps.owner.shown(at + 9000, 1000, all).pages, 1U);
     EXPECT_EQ(heaps.owner.shown(at, 1000, std::vector{2, 3, 4}).memory, kNotShared);
   }
 }
 
-// What others count from may lie before the part, or before all.
+// The origin from which other ranks count may lie before the part, or before the whole heap.
 TEST(SharedRanges, TheOriginOfABufferInAHeapMayLieElsewhere) {
   Heaps heaps;
   const std::vector<int> all{2, 4, 6};

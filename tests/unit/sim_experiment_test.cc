@@ -1,4 +1,5 @@
-// The simulator's experiments: schedules of the library's, its placements, stages of trees, links.
+// The simulator's experiments: schedules of the library, its placements, stages of trees, and
+// links.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -11,7 +12,7 @@
 namespace weft::sim {
 namespace {
 
-// Nothing but copies takes time, 1000 bytes in a microsecond.
+// Returns a machine on which only copies take time: a microsecond for 1000 bytes.
 Machine ideal(int cores) {
   Machine machine;
   machine.cores = cores;
@@ -59,7 +60,7 @@ TEST(SimExperiment, AFoldedTreeTakesWhatThePaperCounts) {
   EXPECT_NEAR(outcome_of(setup).total_us, 8 * kTransfer_us, 1);
 }
 
-// Its figure 10: two levels on the application's cores, 2 + 1 transfers on the others.
+// The paper's figure 10: two levels on the application's cores, 2 + 1 transfers on the others.
 TEST(SimExperiment, ASplitTreeTakesWhatThePaperCounts) {
   auto setup = setup_of(ideal(18), Kind::bcast, "binomial", 16);
   setup.by_levels = true;
@@ -73,7 +74,7 @@ TEST(SimExperiment, AReductionsFirstStageIsInTheCallThatStartsIt) {
   auto setup = setup_of(ideal(18), Kind::reduce, "binomial", 16);
   setup.split = 2;
   setup.compute_us = 100 * kTransfer_us;
-  const double transfer_us = 2 * kTransfer_us;  // moved, then added
+  const double transfer_us = 2 * kTransfer_us;  // the data are moved, then added
   EXPECT_NEAR(outcome_of(setup).total_us, setup.compute_us + 2 * transfer_us, 1);
 }
 
@@ -81,14 +82,15 @@ TEST(SimExperiment, AThreadHidesWhatFunctionDoesNot) {
   auto setup = setup_of(ideal(8), Kind::bcast, "binomial", 4);
   setup.compute_us = 5 * kTransfer_us;
   EXPECT_NEAR(outcome_of(setup).total_us, setup.compute_us, 1);
-  // The first message comes with the calls that start it; who gets the next ones waits.
+  // The first message is sent by the call that starts the operation. The next ones wait until the
+  // caller waits.
   setup.executor = Executor::function;
   EXPECT_NEAR(outcome_of(setup).total_us, setup.compute_us + kTransfer_us, 1);
   setup.executor = Executor::tcc;
   EXPECT_NEAR(outcome_of(setup).total_us, setup.compute_us, 1);
 }
 
-// Each node's card moves what has been sent; who passes a message on must have seen it.
+// Each node's card moves data that was sent. A rank passes a message on only after it has seen it.
 TEST(SimExperiment, ACallerThatLooksWhileItComputesPassesMessagesOn) {
   auto setup = setup_of(ideal(1), Kind::bcast, "binomial", 4);
   setup.nodes = 4;
@@ -101,13 +103,13 @@ TEST(SimExperiment, ACallerThatLooksWhileItComputesPassesMessagesOn) {
   setup.calls = 100;
   EXPECT_NEAR(outcome_of(setup).total_us, setup.compute_us, 1);
   setup.machine.poll_us = 2;
-  // Two of five transfers' time it looks, before the last message is there.
+  // The caller polls during two of the five transfer times, until the last message has arrived.
   EXPECT_NEAR(outcome_of(setup).total_us, setup.compute_us + 2 * 2 * 100 / 5, 20);
   setup.executor = Executor::thread;
   EXPECT_FALSE(simulate(setup, shape_of(setup)));
 }
 
-// On the core of its rank, over a slow link.
+// The thread runs on the core of its rank, and messages cross a slow link.
 TEST(SimExperiment, AThreadThatRestsLeavesTheCoreToTheComputation) {
   Machine machine;
   machine.cores = 1;
@@ -125,7 +127,7 @@ TEST(SimExperiment, AThreadThatRestsLeavesTheCoreToTheComputation) {
     EXPECT_EQ(rests.messages, spins.messages) << backoff;
     EXPECT_LT(rests.total_us, 1.05 * setup.compute_us) << backoff;
   }
-  // However its thread is to wait: it is in a collective of the library's, which yields.
+  // This thread is inside a collective of the library, which yields, whatever back-off is set.
   setup.executor = Executor::tcc;
   setup.backoff = *parse_backoff("spin");
   EXPECT_LT(outcome_of(setup).total_us, 1.05 * setup.compute_us);
@@ -186,7 +188,7 @@ TEST(SimStages, LevelsOfATreeAreThoseOfTheModel) {
   EXPECT_EQ(messages_of_levels(23), (std::vector<std::int64_t>{0, 11, 6, 3, 1, 1}));
 }
 
-// In a ring each of two ranks reduces half of the vector, and copies the result to its own buffer.
+// In a ring, each of two ranks reduces half of the vector and copies the result to its own buffer.
 TEST(SimExperiment, AReductionThatCopiesItsResultHasARateOfItsOwn) {
   auto setup = setup_of(ideal(2), Kind::allreduce, "node-ring", 2);
   setup.executor = Executor::blocking;
@@ -194,7 +196,8 @@ TEST(SimExperiment, AReductionThatCopiesItsResultHasARateOfItsOwn) {
   EXPECT_NEAR(alike_us, 1.5 * kTransfer_us, 1);
   setup.machine.core_reduce_copy = setup.machine.core_reduce / 2;
   EXPECT_NEAR(outcome_of(setup, true).total_us, 2 * kTransfer_us, 1);
-  setup.algorithm = find_algorithm(Kind::allreduce, "node-flat");  // no copy follows
+  // This algorithm does not copy after reducing.
+  setup.algorithm = find_algorithm(Kind::allreduce, "node-flat");
   EXPECT_NEAR(outcome_of(setup, true).total_us, 2 * kTransfer_us, 1);
   setup.machine.core_reduce_copy = 0;
   EXPECT_NEAR(outcome_of(setup, true).total_us, 2 * kTransfer_us, 1);
@@ -226,7 +229,7 @@ TEST(SimFabric, ALinkTakesOneMessageAfterTheOther) {
   EXPECT_DOUBLE_EQ(sent_us, 21);
 }
 
-// Over TCP, too, a message of no bytes takes its way.
+// A message of no bytes takes its latency, over TCP as well.
 TEST(SimExperiment, ABarrierTakesAsLongAsItsMessages) {
   Machine machine;
   machine.network.latency_us = 1000;
@@ -238,7 +241,7 @@ TEST(SimExperiment, ABarrierTakesAsLongAsItsMessages) {
   EXPECT_GT(outcome_of(setup).total_us, 2000);
 }
 
-// Four threads on each free core, over computation.
+// Puts four threads on each free core, and lets the ranks compute.
 Setup setup_of_packed_threads() {
   Machine machine;
   machine.cores = 10;
@@ -256,7 +259,7 @@ TEST(SimExperiment, AnAgentGoesOnForAllWhoseThreadsShareACore) {
   EXPECT_EQ(by_agents.messages, by_threads.messages);
   EXPECT_LT(by_agents.total_us, 5100);
   EXPECT_LT(by_agents.switches, by_threads.switches);
-  // Where each thread has a core of its own, each is its own agent.
+  // If each thread has a core of its own, an agent serves one rank only.
   setup.machine.cores = 16;
   setup.placement = *parse_placement("pack:1");
   setup.backoff = *parse_backoff("sleep:20");
@@ -273,7 +276,7 @@ TEST(SimFabric, ABurstPassesAtItsOwnRateAndComesBack) {
                         .burst_bytes_per_us = 200};
   NetworkLinks links(network, 2);
   double sent_us = 0;
-  // The bucket drains by half of what passes: 2000 bytes are fast, 1000 are not.
+  // The bucket drains by half of what passes: 2000 bytes are fast, the next 1000 are not.
   EXPECT_DOUBLE_EQ(links.deliver(0, 1, 3000, 0, &sent_us), 10 + 10 + 1);
   EXPECT_DOUBLE_EQ(links.deliver(0, 1, 1000, 20, &sent_us), 20 + 10 + 1);
   EXPECT_DOUBLE_EQ(links.deliver(0, 1, 3000, 130, &sent_us), 130 + 20 + 1);
@@ -290,7 +293,7 @@ TEST(SimFabric, PiecesPlannedAheadLeaveRoomForOthers) {
   EXPECT_DOUBLE_EQ(links.deliver(1, 2, 1000, 0, &sent_us), 30);
 }
 
-// Two nodes with a core each; a message of 1 MiB takes as long as a copy.
+// Two nodes with one core each. A message of 1 MiB takes as long as a copy.
 Setup setup_of_two_nodes() {
   Machine machine = ideal(1);
   machine.network = {.latency_us = 0, .overhead_us = 0, .gap_us = 0, .bytes_per_us = 1000};
@@ -315,7 +318,8 @@ TEST(SimMessages, CoresWorkForWhatGoesOverTcp) {
   EXPECT_NEAR(outcome_of(setup).total_us, kTransfer_us, 0.5);
   setup.machine.network.window_bytes = 1 << 20;
   EXPECT_NEAR(outcome_of(setup).total_us, kTransfer_us, 0.5);
-  // The receiver works for the last piece when it is there; before, it had time.
+  // The receiver processes the last piece only when it has arrived; for the earlier pieces it had
+  // time before.
   setup.machine.network.recv_us_per_kib = 0.5;
   EXPECT_NEAR(outcome_of(setup).total_us, kTransfer_us + 64 * 0.5, 0.5);
   setup.machine.network.recv_us_per_kib = 2;
@@ -332,7 +336,8 @@ TEST(SimMessages, WithoutALookNoMoreMovesThanBuffersHold) {
   setup.executor = Executor::function;
   setup.compute_us = 5 * kTransfer_us;
   EXPECT_NEAR(outcome_of(setup).total_us, setup.compute_us, 1);
-  // A sender that asks is answered at the next look, which is after the computation.
+  // A sender that asks first is answered at the receiver's next look, which comes after the
+  // computation.
   setup.machine.network.window_bytes = 1 << 18;
   EXPECT_NEAR(outcome_of(setup).total_us, setup.compute_us + kTransfer_us, 1);
   // A message that does not ask fills the buffers meanwhile.

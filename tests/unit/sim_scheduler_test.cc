@@ -1,4 +1,5 @@
-// The simulator's cores and memory: who has a core when, and how fast copies are that share memory.
+// The simulator's cores and memory: which thread has a core when, and how fast copies are that
+// share memory.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -23,7 +24,7 @@ Machine machine_of(int cores) {
   return machine;
 }
 
-// Threads that do what a list says, and keep when each demand was met.
+// Threads that execute a list of demands. `met` holds when each demand was met.
 class Script : public Threads {
  public:
   explicit Script(const Machine& machine) : scheduler(events, machine, 1, *this) {}
@@ -68,7 +69,8 @@ TEST(SimScheduler, ThreadsOfACoreTakeTurnsBySlices) {
   const int one = script.add(0, {{Kind::work, 90}});
   const int other = script.add(0, {{Kind::work, 60}});
   script.run();
-  // one: 2…52, other: 54…104, one: 106…146, other: 148…158, each after a switch.
+  // Each slice follows a switch: thread `one` runs during 2…52 and 106…146, thread `other` during
+  // 54…104 and 148…158.
   EXPECT_DOUBLE_EQ(script.end(one), 146);
   EXPECT_DOUBLE_EQ(script.end(other), 158);
   EXPECT_EQ(script.scheduler.switches(), 4u);
@@ -95,7 +97,7 @@ TEST(SimScheduler, OneThatPollsAloneLooksAtEachPoll) {
 TEST(SimScheduler, OneThatPollsAmongOthersWaitsForItsTurn) {
   const Machine machine = machine_of(1);
   Script script(machine);
-  // A round of three takes 9: a switch and a look each.
+  // One round of three threads takes 9: a switch and a look for each.
   script.add(0, {{Kind::poll, 0, kNever}});
   const int looks = script.add(0, {{Kind::poll, 0, 100}});
   script.add(0, {{Kind::poll, 0, kNever}});
@@ -113,7 +115,7 @@ TEST(SimScheduler, AWokenThreadWaitsForTheSliceOfTheOther) {
   const int sleeps = script.add(0, {{Kind::work, 10}}, true);
   script.scheduler.wake(sleeps, 20);
   script.run();
-  EXPECT_DOUBLE_EQ(script.met[sleeps].front(), 52);  // 50, and the switch
+  EXPECT_DOUBLE_EQ(script.met[sleeps].front(), 52);  // ends after 50 and a switch
   EXPECT_DOUBLE_EQ(script.end(sleeps), 62);
   EXPECT_DOUBLE_EQ(script.end(works), 94);
 }
@@ -145,8 +147,9 @@ TEST(SimMemory, WhoIsLeftAloneIsFasterAgain) {
   const int brief = script.add(0, {{Kind::copy, 500}});
   const int lasting = script.add(1, {{Kind::copy, 1500}});
   script.run();
-  EXPECT_NEAR(script.end(brief), 10, 1e-6);    // at 50 each
-  EXPECT_NEAR(script.end(lasting), 20, 1e-6);  // 500 by then, 1000 more at 100
+  EXPECT_NEAR(script.end(brief), 10, 1e-6);    // each copy gets 50 bytes per unit of time
+  // 500 bytes are copied by then; 1000 more follow at 100.
+  EXPECT_NEAR(script.end(lasting), 20, 1e-6);
 }
 
 TEST(SimMemory, NodesDoNotShare) {
@@ -164,11 +167,11 @@ TEST(SimMemory, NodesDoNotShare) {
 TEST(SimMemory, AnInterruptedCopyGoesOnWhereItWas) {
   Machine machine = machine_of(1);
   Script script(machine);
-  const int copies = script.add(0, {{Kind::copy, 8000}});  // 80 alone
+  const int copies = script.add(0, {{Kind::copy, 8000}});  // takes 80 without interruptions
   const int works = script.add(0, {{Kind::work, 10}});
   script.run();
-  EXPECT_NEAR(script.end(works), 64, 1e-6);   // after a slice of 50 and two switches
-  EXPECT_NEAR(script.end(copies), 96, 1e-6);  // 30 were left
+  EXPECT_NEAR(script.end(works), 64, 1e-6);   // runs after a slice of 50 and two switches
+  EXPECT_NEAR(script.end(copies), 96, 1e-6);  // 30 of the 80 were left
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Verified first: the simulator trusts what it runs.
+// Verifies schedules before it runs them, since the simulator trusts its input.
 #include "simulated_call.h"
 
 #include "call_memory.h"

@@ -1,5 +1,6 @@
-// One collective call on all ranks: builds and verifies the schedules, runs them in the simulator,
-// and compares the memory of every rank with the oracle's, holes and surroundings included.
+// Tests one collective call on all ranks: builds and verifies the schedules, runs them in the
+// simulator, and compares the memory of each rank with the oracle's, including holes and
+// surroundings.
 #pragma once
 
 #include <string>
@@ -12,7 +13,7 @@ namespace weft::test {
 std::vector<Schedule> build_all(const Call& call);
 
 struct Checked {
-  std::string failure;  // empty: right
+  std::string failure;  // empty if the result is right
   SimOutcome outcome;
   std::vector<Schedule> schedules;
 };

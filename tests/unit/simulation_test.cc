@@ -1,4 +1,4 @@
-// The simulator itself: the time model, and what it reports.
+// The simulator itself: its time model, and what it reports.
 #include <gtest/gtest.h>
 
 #include "schedule/verify.h"
@@ -51,7 +51,7 @@ TEST(Simulation, TheSendersLinkIsSerial) {
   auto outcome = Simulation(kModel).run(schedules(Kind::alltoall, "linear", 4, 1000), cluster.ranks,
                                         make_operator(Op::sum, {Scalar::i32}));
   ASSERT_TRUE(outcome);
-  // Three receives and the first send are posted, then three transfers follow each other.
+  // Each rank posts three receives and its first send; then its three transfers follow each other.
   EXPECT_DOUBLE_EQ(outcome->time_us, 4 + 3 * 40 + 10);
 }
 
@@ -101,7 +101,8 @@ TEST(Simulation, TheChecksOfTheTestsFindAWrongResult) {
                                      b.recv(shape.rank - 1, recv, 5);
                                      b.copy(b.input(), temp, 5);
                                      b.end_round();
-                                     b.reduce(temp, recv, 5);  // own op lower: the wrong order
+                                     // Wrong order: the rank's own operand must be the lower one.
+                                     b.reduce(temp, recv, 5);
                                    } else {
                                      b.copy(b.input(), recv, 5);
                                    }

@@ -1,5 +1,4 @@
-// Where the site file of an installation lies; what it says is tested by
-// tests/cli/test_site_file.py.
+// Where the site file of an installation lies. tests/cli/test_site_file.py tests its content.
 #include "base/site_file.h"
 
 #include <gtest/gtest.h>

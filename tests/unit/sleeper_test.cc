@@ -1,5 +1,5 @@
-// How a thread falls asleep: every order in which it and those who call it can do so, one access
-// after the other. That it never sleeps on where there is something for it.
+// How a thread falls asleep, in every order in which the thread and those that wake it can access
+// memory. It must never sleep on while there is work for it.
 #include "engine/sleeper.h"
 
 #include <gtest/gtest.h>
@@ -14,22 +14,22 @@ namespace {
 
 enum class Fault : std::uint8_t {
   none,
-  says_so_late,     // the thread looks for news before it says that it falls asleep
-  sleeps_anyway,    // although it has been called since
-  is_asked_before,  // callers look whether it sleeps before they have told their news
+  says_so_late,     // the thread looks for work before it announces that it falls asleep
+  sleeps_anyway,    // the thread falls asleep although it has been woken since
+  is_asked_before,  // a caller checks whether the thread sleeps before it has left its work
 };
 
-// What the threads share.
+// The memory that the threads share.
 struct Memory {
   int work = 0, transfers = 0;
   bool stops = false;
   std::uint32_t calls = 0;
   Asleep said = Asleep::no;
-  bool sleeps = false;  // in the kernel
+  bool sleeps = false;  // whether the thread sleeps in the kernel
 };
 
-// An operation in which each access is a step. It is done anew up to the next step, with the
-// answers that it got before.
+// An operation in which each access is a step. It is repeated from its beginning up to the next
+// step, with the answers that it got before.
 struct Steps {
   Memory& memory;
   std::vector<int>& answers;
@@ -38,7 +38,7 @@ struct Steps {
   bool may_resume = true;
 };
 struct HeldUp {};
-Steps* steps = nullptr;  // of the thread that goes on
+Steps* steps = nullptr;  // those of the thread that resumes
 
 template <class Access>
 int step(Access access) {
@@ -95,7 +95,7 @@ void tell(Tell tell) {
   });
 }
 
-// What those do that call, each once.
+// What a caller does before it wakes the thread. Each caller does it once.
 enum class Caller : std::uint8_t { submits, leaves_transfers, stops };
 
 void go_through(Caller caller) {
@@ -114,7 +114,7 @@ void go_through(Caller caller) {
   }
 }
 
-// Takes the work that there is, or sleeps. False: it has been stopped.
+// Takes the work that there is, or sleeps. Returns false if the thread has been stopped.
 bool go_through_thread() {
   if (step([](Memory& memory) { return std::exchange(memory.work, 0); }) > 0) return true;
   if (step([](Memory& memory) { return memory.stops; }) != 0) return false;
@@ -136,14 +136,15 @@ class World {
   bool may_resume(std::size_t actor) const {
     return !actors_[actor].is_over && !(actor == callers_.size() && memory_.sleeps);
   }
-  // Where nobody may go on. By itself it wakes up for transfers only where it dozes.
+  // Returns whether the thread sleeps on though there is work. Only a thread that dozes wakes by
+  // itself for transfers.
   bool is_lost() const {
     const bool dozes = memory_.said == Asleep::dozing;
     return memory_.sleeps &&
            (memory_.work > 0 || memory_.stops || (!dozes && memory_.transfers > 0));
   }
 
-  // One access, and what follows from it alone.
+  // Lets one actor make one access to memory, and all that follows without another access.
   void resume(std::size_t number) {
     Actor& actor = actors_[number];
     Steps own{memory_, actor.answers, fault_};
@@ -175,17 +176,17 @@ class World {
 
  private:
   struct Actor {
-    std::vector<int> answers;  // in what is under way
+    std::vector<int> answers;  // results of the accesses that the operation under way has made
     bool is_over = false;
   };
 
   std::vector<Caller> callers_;
-  std::vector<Actor> actors_;  // the last one: the thread
+  std::vector<Actor> actors_;  // the callers; the last one is the thread
   Memory memory_;
   Fault fault_;
 };
 
-// All orders, each state once.
+// Tries all orders of accesses and visits each state once.
 class Search {
  public:
   bool finds_a_lost_call(const World& world) {

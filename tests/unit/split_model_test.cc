@@ -1,4 +1,4 @@
-// The split tree's model against the numbers of the paper and of its corrections.
+// Compares the split tree's model with the numbers of the paper and of its corrections.
 #include "select/split_model.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ double rounded(double value) {
   return std::round(value * 100) / 100;
 }
 
-// Ranks at which the best S becomes another one.
+// Returns the numbers of ranks at which the best S changes.
 std::vector<int> switches(const SplitModel& model) {
   std::vector<int> found;
   for (int ranks = 3; ranks < model.cores; ++ranks)
@@ -77,13 +77,13 @@ TEST(SplitModel, FoldedOnTwoCores) {
   EXPECT_EQ(split_time(model, 16, 2).application, 2);
 }
 
-// W = 2^H - 1 where each level is twice as long.
+// Each level takes twice as long as the one below: W = 2^H - 1.
 TEST(SplitModel, GatherAndScatterGrow) {
   SplitModel model = cores(64);
   model.grows = true;
   EXPECT_EQ(blocking_time(model, 64), 63);
   EXPECT_EQ(split_time(model, 62, 6).application, 63);
-  // Levels of 31, 16, 8, 4, 2 and 1 message on two cores.
+  // Levels of 31, 16, 8, 4, 2 and 1 messages on two cores.
   EXPECT_EQ(split_time(model, 62, 0).communication, 16 + 8 * 2 + 4 * 4 + 2 * 8 + 16 + 32);
 }
 
@@ -111,8 +111,8 @@ TEST(SplitModel, ALevelBetweenNodesCostsMore) {
   EXPECT_EQ(split_time(model, 16, 0).communication, 2 + 1 + 1 + 5);
 }
 
-// One core does all messages one after the other; as many cores as messages take what the tree
-// needs.
+// One core sends all messages one after the other. With as many cores as messages, the time is that
+// of the tree.
 TEST(SplitModel, DataflowBetweenItsBounds) {
   for (const int arity : {2, 3, 4}) {
     for (int ranks = 2; ranks <= 100; ++ranks) {

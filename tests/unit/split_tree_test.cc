@@ -1,5 +1,5 @@
-// Split trees: which messages become the caller's part, held against the count of the model; that a
-// thread stops before it; and how many levels the model chooses.
+// Split trees: which messages become the caller's part, compared with the count of the model; that
+// a thread stops before this part; and how many levels the model chooses.
 #include "coll/split_tree.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ struct Messages {
   int of_caller_at_start = 0, of_thread = 0, of_caller_at_end = 0;
 };
 
-// Receives, so that each message counts once.
+// Counts receives only, so that each message counts once.
 Messages count(Kind kind, const char* name, int size, int root, int split) {
   Messages all;
   for (int rank = 0; rank < size; ++rank) {
@@ -98,7 +98,8 @@ INSTANTIATE_TEST_SUITE_P(Sizes, SplitTreeTest,
                          testing::Combine(testing::Values(1, 2, 3, 7, 8, 13, 62),
                                           testing::Values(0, 5), testing::Values(0, 1, 2, 3, 9)));
 
-// Both ends of a message belong to the same part: else one would wait for the other's computation.
+// Both ends of a message must belong to the same part; otherwise one rank would wait for the
+// other's computation.
 TEST(SplitTree, AScatterWhoseRootMustPackALongMessageLastLeavesNothingOfItsOwn) {
   const Schedule root = schedule_of(Kind::scatter, "binomial", 5, 8, 5, 1);
   EXPECT_EQ(root.left_from_round, Schedule::kNever);
@@ -115,7 +116,7 @@ TEST(SplitRule, TheModelChoosesForCoresThatCarryNoRank) {
   EXPECT_EQ(best_split(NodeCores{62, 2}, shape), 3);
   EXPECT_EQ(best_split(NodeCores{62, 2}, shape, kKnomialRadix),
             best_split(SplitModel{.cores = 64, .arity = kKnomialRadix}, 62));
-  shape.size = 62 * 4;  // four such nodes
+  shape.size = 62 * 4;  // four nodes of 62 ranks
   EXPECT_EQ(best_split(NodeCores{62, 2}, shape), best_split(SplitModel{.cores = 64 * 4}, 62 * 4));
 }
 

@@ -1,4 +1,4 @@
-// Which signals reach a thread of Weft's.
+// Which signals reach Weft's threads.
 #include "engine/thread.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The timeline: spans, changes, gaps as computing, and the ring's limit.
+// The timeline: spans, changes, computation in the gaps, and the limit of the ring.
 #include "trace/trace.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// How long the thread sleeps between two looks at the application's transfers, by a clock of the
-// test's.
+// How long the thread sleeps between two looks at the application's transfers, by a clock that the
+// test controls.
 #include "engine/transfer_pace.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ TEST(TransferPace, LooksComeAfterAnEighthOfTheTimeAndSeldomInTheEnd) {
   EXPECT_EQ(pace.sleep_ns(kSecond + 60 * kSecond, 1, 1), TransferPace::kMost_ns);
 }
 
-// So that what waits for years does not take the application's time: not one part in 100.
+// A transfer that lasts for years must cost less than one part in 100 of the application's time.
 TEST(TransferPace, LooksAtOneThatNeverEndsAreFew) {
   TransferPace pace;
   int looks = 0;
@@ -43,7 +43,7 @@ TEST(TransferPace, AnotherOneMakesItLookSoon) {
   EXPECT_EQ(pace.sleep_ns(2 * kSecond, 1, 2), TransferPace::kMost_ns);
 }
 
-// Such as a loop that waits for its halos and starts the next ones before the thread looks again.
+// For example, a loop waits for its halos and starts the next ones before the thread looks again.
 TEST(TransferPace, OthersInPlaceOfThoseThatEndedMakeItLookSoon) {
   TransferPace pace;
   std::uint32_t started = 0;
@@ -51,7 +51,7 @@ TEST(TransferPace, OthersInPlaceOfThoseThatEndedMakeItLookSoon) {
     EXPECT_EQ(pace.sleep_ns(now, 4, started += 4), TransferPace::kLeast_ns);
 }
 
-// A window that is open to others: they may do nothing with it, epoch after epoch.
+// A window is open to other ranks, which may do nothing with it, epoch after epoch.
 TEST(TransferPace, WhatHasNotStartedHereIsLookedAtSeldom) {
   TransferPace pace;
   int looks = 0;
@@ -62,7 +62,7 @@ TEST(TransferPace, WhatHasNotStartedHereIsLookedAtSeldom) {
   EXPECT_EQ(looks, 2'000);
 }
 
-// Epochs of MPI_Win_fence, between which there is less time than between two looks.
+// Between two epochs of MPI_Win_fence there is less time than between two looks.
 TEST(TransferPace, EachTimeThatAWindowIsOpenedCountsAnew) {
   TransferPace pace;
   std::uint32_t opened = 0;
@@ -77,7 +77,7 @@ TEST(TransferPace, AWindowThatIsOpenedMakesNoLookLater) {
   EXPECT_EQ(pace.sleep_ns(kSecond + kMs, 2, 1, 1), kMs / 8);
 }
 
-// What others may do, they may never do: a window that stays open is no reason to look for ever.
+// Other ranks may never use a window that stays open, so the looks become rarer.
 TEST(TransferPace, AWindowLeftOpenIsLookedAtMoreAndMoreSeldom) {
   TransferPace pace;
   int looks = 0;
@@ -109,7 +109,8 @@ TEST(TransferPace, StaysAwakeForAMomentAfterTheLastOne) {
 
 constexpr std::int64_t kColdCall_ns = 5'000, kIdleCall_ns = 300, kMovingCall_ns = 1'500;
 
-// Of one look at which the library still has to move something in so many calls. What is left.
+// Looks once. The library has something to move in the first `calls_to_move` calls; returns how
+// many of these are left.
 int look(TransferLook& look, int calls_to_move, std::int64_t idle_ns = kIdleCall_ns) {
   int calls = 0;
   bool continues = true;
@@ -128,7 +129,7 @@ int looks_for(TransferLook& pace, int calls_to_move) {
   return looks;
 }
 
-// Of 8 KiB each.
+// Each call moves 8 KiB.
 TEST(TransferLook, TwoMebibytesTakeAFewLooks) {
   TransferLook pace;
   look(pace, 0);
@@ -143,7 +144,7 @@ TEST(TransferLook, ALookAtWhatDoesNotMoveAsksTwice) {
   }
 }
 
-// As where the library has got more connections to look at.
+// Calls become slower when the library has more connections to look at.
 TEST(TransferLook, CallsThatHaveBecomeSlowerDoNotCountAsMovingForLong) {
   TransferLook pace;
   look(pace, 0);

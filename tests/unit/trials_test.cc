@@ -1,4 +1,4 @@
-// Who is measured when, and who wins, by made-up times.
+// Which candidate is measured when, and which one wins, with invented times.
 #include "select/trials.h"
 
 #include <gtest/gtest.h>
@@ -13,10 +13,10 @@ constexpr std::int64_t kMs = 1'000'000;
 
 struct Course {
   std::int64_t elapsed_ns = 0;
-  std::map<std::size_t, int> trials;  // of each candidate
+  std::map<std::size_t, int> trials;  // number of trials of each candidate
 };
 
-// The candidates take these times, the first time ten times as long.
+// Runs trials in which the candidates take these times, the first time ten times as long.
 Course run(Trials& trials, const std::vector<std::int64_t>& each_ns, std::int64_t elapsed_ns = 0) {
   Course course{elapsed_ns, {}};
   while (const auto trial = trials.next(course.elapsed_ns)) {
@@ -100,7 +100,8 @@ TEST(Trials, ShortOnesAreRepeated) {
   EXPECT_GT(most, 10);
 }
 
-// A call finds in the caches what the candidate before left there; a very long one, little.
+// A short call finds in the caches what the candidate before it left there; for a very long one
+// this matters little.
 TEST(Trials, AreWarmedUpOnceMeasured) {
   for (const auto& [each_ns, warm_ups] :
        {std::pair{100L, 4}, {6'000L, 3}, {60'000L, 2}, {300'000L, 0}}) {
@@ -132,11 +133,11 @@ TEST(Trials, WithoutTimeNothingIsMeasuredAndTheRuleStays) {
   EXPECT_EQ(trials.best(), 0u);
 }
 
-// The rule's first; each in its turn, as many times as there are.
+// Adds these times for each candidate, that of the rule first.
 Trials measured(const std::vector<std::vector<std::int64_t>>& times_ns) {
   Trials trials(times_ns.size(), 10 * kMs);
   for (std::size_t i = 0; i < times_ns.size(); ++i) {
-    trials.add({i, 1, 0}, 10'000);  // cold
+    trials.add({i, 1, 0}, 10'000);  // the first trial is cold
     for (const std::int64_t ns : times_ns[i]) trials.add({i, 1, 0}, ns);
   }
   return trials;
@@ -154,7 +155,7 @@ TEST(Trials, AreNotCertainWhereAnotherThanTheRulesHasWon) {
 }
 
 TEST(Trials, AreNotCertainWhereAnotherMightHaveWon) {
-  // The rule's, which is usually slower than another at its best.
+  // The rule's candidate is usually slower than the other, but equally fast at its best.
   EXPECT_FALSE(measured({{600, 710, 805, 812}, {600, 601, 602, 603}}).certain());
 }
 

@@ -1,5 +1,5 @@
-// Which variant is preferred by what was measured: how much slower the library's own may be and
-// stay.
+// Which variant the measured times prefer, and how much slower the library's own may be and still
+// be taken.
 #include "select/tried_variants.h"
 
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@ namespace {
 
 constexpr int kNative = 1;
 
-// Of the variants "the rule's, native, another", in so many rounds, each slower for all than the
-// one before.
+// Returns the preferred one of three variants: the rule's, native, another. In each round all are
+// slower than in the round before.
 int preferred(std::vector<std::int64_t> ns, int rounds, int drift_percent = 10) {
   TriedVariants tried(ns.size(), kNative, false);
   for (int round = 0; round < rounds; ++round) {
@@ -42,7 +42,8 @@ TEST(TriedVariants, TheRulesStaysWithinOnePerCent) {
   EXPECT_EQ(preferred({1015, 2000, 1000}, 6), 2);
 }
 
-// The best won one of two rounds, in which the other took a little longer, or twice as long.
+// The best variant wins one of two rounds. The library's takes a little longer in it, or twice as
+// long.
 TEST(TriedVariants, DoubtsCountOnlyWhereTheDifferenceIsLessThanHalf) {
   for (const std::int64_t librarys : {1300, 2000}) {
     TriedVariants tried(3, kNative, false);
@@ -72,7 +73,7 @@ TEST(TriedVariants, AVariantThatWinsMostRoundsDoesSoSeldomByChance) {
   EXPECT_DOUBLE_EQ(chance_of(8, 9), 10.0 / 512);
 }
 
-// As the library's own stays, whichever variant it is.
+// A variant in use is kept unless another one is surely faster, as the library's own is.
 TEST(TriedVariants, WhatIsInUseIsBeatenByWhatIsSurelyFaster) {
   const auto is_beaten = [](std::int64_t in_use, std::int64_t challenger, int rounds) {
     TriedVariants tried(3, kNative, false);

@@ -54,7 +54,7 @@ TEST(Variants, WorkersCarryOutLongOnes) {
   EXPECT_EQ(variant_words(variants[static_cast<std::size_t>(worker_among(variants))]), "tcc");
 }
 
-// Their blocking calls hang where the non-blocking ones do not.
+// Some libraries have blocking collectives that hang where the non-blocking ones do not.
 TEST(Variants, WorkersAreLeftOutWhereTheLibrarysBlockingCallsAreFaulty) {
   const auto has_worker = [](Library library, Kind kind) {
     const Shape shape = shape_of(kind, kLong);
@@ -89,7 +89,8 @@ TEST(Variants, AgentsServeSeveralNodesWhereOneRankOfEachSends) {
   EXPECT_FALSE(has(variants_of(shape_of(Kind::scan, kLong, 4), {.agents_lead = true}), words));
 }
 
-// By the model; and only trees.
+// The usual variant splits a tree at the model's number of levels. Further variants split it one
+// level above and below.
 TEST(Variants, TreesAreSplitBesideTheModelsLevels) {
   const JobResources beside{.cores = {.ranks = 4, .free = 4}};
   const Shape shape = shape_of(Kind::bcast, kShort, 16);
@@ -105,7 +106,7 @@ TEST(Variants, TreesAreSplitBesideTheModelsLevels) {
     EXPECT_EQ(variant.split_levels, Config::kByModel);
 }
 
-// Whose default goes by levels.
+// Without this variant, the data would go by levels, which is the default here.
 TEST(Variants, ShortDataMayGoByATreeInstead) {
   for (const Kind kind : {Kind::reduce, Kind::allreduce}) {
     Shape shape = shape_of(kind, kShort, 8);
@@ -116,7 +117,8 @@ TEST(Variants, ShortDataMayGoByATreeInstead) {
   }
 }
 
-// The rule's variant first, here the library's: others have to be learnt.
+// The rule's variant comes first, here the library's. Whether another one is faster has to be
+// learnt.
 TEST(Variants, InMemoryDataMovesByTheLibraryFirst) {
   for (const Kind kind :
        {Kind::bcast, Kind::gather, Kind::scatter, Kind::allgather, Kind::alltoall}) {
@@ -130,8 +132,8 @@ TEST(Variants, InMemoryDataMovesByTheLibraryFirst) {
   }
 }
 
-// Weft's thread calls no MPI there.
-// Recursive doubling has half the rounds of a binomial tree up and down.
+// In blocking calls, recursive doubling has half the rounds of a binomial tree up and down, so the
+// tree is not tried.
 TEST(Variants, AnAllreduceUpAndDownATreeIsNotTried) {
   const Shape shape = shape_of(Kind::allreduce, kLong);
   const auto variants = variants_for_blocking({}, Library::mpich, shape, Processor::other);
@@ -215,7 +217,7 @@ TEST(Variants, OneOtherSizeOfPartIsTriedOfLongDataInMemory) {
       shape.recv.count = shape.send.count = kLong;
     }
   for (const auto& variants : all_lists(shape_of(Kind::allreduce, kLong), Processor::other))
-    EXPECT_TRUE(in_chunks(variants).empty());  // by messages alone
+    EXPECT_TRUE(in_chunks(variants).empty());  // only algorithms in a node's memory have chunks
 }
 
 TEST(Variants, ChunksOfAnotherSizeMakeAnotherSchedule) {
@@ -227,7 +229,7 @@ TEST(Variants, ChunksOfAnotherSizeMakeAnotherSchedule) {
         if (!on_one_node) shape.nodes = std::make_shared<const Nodes>(std::vector{0, 1, 1, 1});
         for (const auto& variants : all_lists(shape, Processor::other))
           for (const Choice& variant : in_chunks(variants)) {
-            // The first rank may be alone on its node.
+            // Compares two ranks, since the first one may be alone on its node.
             const Choice usual_variant = {variant.engine, variant.algorithm};
             bool differs = false;
             for (shape.rank = 0; shape.rank < 2; ++shape.rank) {
@@ -252,7 +254,8 @@ std::string words_of_all(const Shape& shape) {
   return words;
 }
 
-// Rank 0 has bytes, the others elements with holes between them.
+// Describes the data by bytes on rank 0, and by elements with holes between them on the other
+// ranks.
 Shape shape_at(int rank, Shape shape) {
   shape.rank = rank;
   const bool has_holes = rank > 0 && !reduces(shape.kind);

@@ -1,5 +1,5 @@
-// The verifier accepts right schedules (every test of an algorithm shows that) and catches faults:
-// each test plants one.
+// The verifier catches faults: each test plants one. That it accepts correct schedules is shown by
+// every test of an algorithm.
 #include "schedule/verify.h"
 
 #include <gtest/gtest.h>
@@ -103,7 +103,7 @@ TEST(Verify, CatchesWritesToTheSendBuffer) {
   expect_failure(all, "a write to the send buffer");
 }
 
-// Each schedule with a wait less than is right.
+// Removes each wait in turn, and expects the verifier to notice.
 void expect_each_wait_needed(const Call& call) {
   const std::vector<Schedule> right = build_all(call);
   ASSERT_TRUE(verify(right));
@@ -117,10 +117,10 @@ void expect_each_wait_needed(const Call& call) {
   }
 }
 
-// Of each algorithm there, in one chunk or several: no wait is there for nothing. But where blocks
-// differ, as in a reduce by domains, whose blocks are those of the root's, one may only keep ranks
-// together that have nothing to read, and in an alltoall a third rank may have told already. That
-// also holds for the later pieces of blocks whose lengths only two ranks know.
+// In every algorithm in a node's memory, with one chunk or several, each wait is needed. Algorithms
+// whose blocks differ in length are left out: a rank with nothing to read may wait only to stay
+// with the others. So is alltoall, where a third rank may have published already, and so are long
+// blocks whose lengths only two ranks know.
 TEST(Verify, CatchesAWaitTooFewInTheNodesMemory) {
   for (const Algorithm& algorithm : algorithms()) {
     const Kind kind = algorithm.kind;
@@ -137,8 +137,9 @@ TEST(Verify, CatchesAWaitTooFewInTheNodesMemory) {
   }
 }
 
-// Where each of several leaders has chunks of a long vector, one tells of the others. Where blocks
-// differ, so do their pieces, and a rank may wait for one that has no piece to read.
+// Long vectors are left out where several leaders have chunks: one leader's signal can imply
+// another's. Algorithms whose blocks differ are left out, since a rank may wait for one that has no
+// piece to read.
 TEST(Verify, CatchesAWaitTooFewOnSeveralNodes) {
   for (const Algorithm& algorithm : algorithms()) {
     if (!needs_nodes(algorithm.needs)) continue;
@@ -176,8 +177,8 @@ TEST(Verify, CatchesNodesThatAreNotTheSameOnAllRanks) {
   expect_failure(all, "not those of one call");
 }
 
-// Until the round ends, what is received may not be there: signalled in the same round, it is too
-// early.
+// Data that is received may not have arrived before the round ends, so a signal in the same round
+// is too early.
 TEST(Verify, CatchesASignalBeforeAMessageIsThere) {
   auto all = schedules(Kind::alltoall, "hierarchical", 4);
   ASSERT_TRUE(verify(all));
@@ -246,7 +247,7 @@ TEST(Verify, CatchesAFalseClaimToBeSynchronizing) {
   expect_failure(all, "rank 0 may end before all have begun");
 }
 
-// Of direct schedules: what others do in a rank's own buffers.
+// A direct schedule uses other ranks' buffers, which these ranks must show.
 TEST(Verify, CatchesUseOfABufferThatIsNotShown) {
   auto all = schedules(Kind::allreduce, "node-direct", 3);
   all[1].shows_input = false;
@@ -272,7 +273,7 @@ TEST(Verify, CatchesUseOfABufferThatOthersMayNotReach) {
 TEST(Verify, CatchesARankThatWouldNotKnowThatAnotherCannotBeSeen) {
   auto all = schedules(Kind::bcast, "node-direct", 3);
   ASSERT_EQ(all[1].steps[4].kind, StepKind::find);
-  drop(all[1], 4);  // of rank 2, which shows nothing
+  drop(all[1], 4);  // finds the buffer of rank 2, which shows none
   expect_failure(all, "agrees before it has found all ranks");
 }
 
@@ -310,7 +311,7 @@ TEST(Verify, CatchesConflictsInARound) {
   expect_failure(all, "two messages that overlap");
 
   all = schedules(Kind::allreduce, "ring", 3, true);
-  all[0].round_ends.erase(all[0].round_ends.begin());  // reduces what has not come yet
+  all[0].round_ends.erase(all[0].round_ends.begin());  // reduces data that has not arrived yet
   expect_failure(all, "a local step that reads what is being received");
 
   all = schedules(Kind::scan, "chain", 3);
@@ -319,7 +320,7 @@ TEST(Verify, CatchesConflictsInARound) {
   expect_failure(all, "a local step that writes what is being received");
 
   all = schedules(Kind::scan, "chain", 3);
-  all[1].round_ends.erase(all[1].round_ends.begin() + 1);  // reduces into what it sends
+  all[1].round_ends.erase(all[1].round_ends.begin() + 1);  // reduces into data that it sends
   expect_failure(all, "a local step that writes what is being sent");
 }
 
@@ -352,7 +353,7 @@ TEST(Verify, CatchesReadsOfTempBeforeAnythingIsThere) {
   expect_failure(all, "a read of what nothing has written yet");
 }
 
-// A message that a call does not need: received into the receive buffer of rank `to`.
+// Adds a message that the call does not need. Rank `to` receives it into its receive buffer.
 void add_message(std::vector<Schedule>& all, int from, int to, Operand source, Operand target) {
   all[from].steps.push_back({.kind = StepKind::send, .peer = to, .first = source, .second = {}});
   all[to].steps.push_back({.kind = StepKind::recv, .peer = from, .first = target, .second = {}});
@@ -422,7 +423,7 @@ TEST(Verify, BlocksToBeSentMayOverlap) {
 
 TEST(Verify, CatchesADeadlock) {
   auto all = schedules(Kind::allgather, "recursive-doubling", 2);
-  // Both ranks receive before they send: each in a round of its own, before anything else.
+  // Each rank receives before it sends, in a round of its own.
   for (Schedule& schedule : all) schedule.round_ends.insert(schedule.round_ends.begin(), 1u);
   expect_failure(all, "deadlock");
 }
@@ -449,14 +450,14 @@ TEST(Verify, CatchesSchedulesOfDifferentCalls) {
 TEST(Verify, AWholeCollectiveStandsAlone) {
   auto all = schedules(Kind::bcast, "binomial", 2);
   all[0].steps[0].kind = StepKind::library_blocking;
-  EXPECT_FALSE(verify(all));  // rank 1 receives what nobody sends
+  EXPECT_FALSE(verify(all));  // rank 1 receives a message that nobody sends
   all = schedules(Kind::allreduce, "ring", 2);
   all[0].steps[1].kind = StepKind::library_blocking;
   expect_failure(all, "has company");
 }
 
 TEST(Verify, ElementsThatInterleaveDoNotOverlap) {
-  // Two columns of a matrix: element i is the column i, and column 1 begins inside column 0.
+  // Describes two columns of a matrix: element i is column i, and column 1 begins inside column 0.
   const Layout column{
       .count = 1, .size = 16, .extent = 4, .true_lb = 0, .true_extent = 52, .plain = false};
   std::vector<Schedule> all;

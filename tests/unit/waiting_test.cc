@@ -1,4 +1,4 @@
-// What a progress thread does while nothing goes on, by a clock of the test's.
+// What a progress thread does while nothing progresses, by a clock that the test controls.
 #include "engine/waiting.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ TEST(Waiting, QuietIsAwakeOnlyWhereRoundsAreShort) {
 TEST(Waiting, QuietDozesForAWhileWhereAYieldHasGivenTheCoreAway) {
   Waiting waiting({BackOff::Kind::quiet});
   waiting.begin(0);
-  waiting.yielded(2'000);  // nobody wanted it
+  waiting.yielded(2'000);  // no other thread wanted the core
   EXPECT_EQ(waiting.among_operations(1'000).kind, Kind::yield);
   waiting.yielded(4'000'000);
   int dozes = 0;
@@ -45,7 +45,7 @@ TEST(Waiting, QuietDozesForAWhileWhereAYieldHasGivenTheCoreAway) {
   EXPECT_EQ(waiting.among_operations(1'000, true).kind, Kind::yield);
 }
 
-// Nobody sees them go on, so none of them counts as late.
+// Nobody sees when hidden rounds progress, so none of them counts as late.
 TEST(Waiting, QuietLooksAgainAtOnceAtWhatHidesItsRounds) {
   Waiting waiting({BackOff::Kind::quiet});
   waiting.begin(0);
@@ -80,7 +80,7 @@ TEST(Waiting, TransfersBesideOperationsAreLookedAtByTheirOwnPace) {
   EXPECT_LT(looks, 200);
 }
 
-// It is not woken for each transfer, unless it would be late.
+// The dozing thread is not woken for each transfer, unless it would be late.
 TEST(Waiting, ALongDozeForAWindowEndsWhereTransfersCome) {
   Waiting waiting({BackOff::Kind::yield});
   EXPECT_FALSE(waiting.without_operations(0, 1, 0, 1, 1).until_more);
@@ -99,7 +99,7 @@ TEST(Waiting, AWindowInWhichSomethingMovesIsLookedAtSooner) {
   EXPECT_EQ(waiting.without_operations(1'100'000'000, 1, 0, 1, 1).ns, TransferPace::kMost_ns);
 }
 
-// Such as windows that other ranks lock, beside messages of the rank's own.
+// For example, other ranks lock a window while this rank has messages of its own.
 TEST(Waiting, TransfersThatOthersWaitForHaveAPaceOfTheirOwn) {
   Waiting waiting({BackOff::Kind::yield});
   EXPECT_EQ(waiting.without_operations(1'000'000'000, 1, 0, 1, 0, 1).ns, AnswerPace::kMost_ns);

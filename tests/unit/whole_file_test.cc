@@ -1,4 +1,4 @@
-// Files that are there with all their text, or not at all.
+// Files that are written whole, or not at all.
 #include "base/whole_file.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST_F(WholeFiles, KeepLinksAndRights) {
   EXPECT_EQ(status.st_mode & 07777, 0604u);
 }
 
-// A limit of the process's stands for the end of a disk.
+// A limit on the process's file sizes stands for a full disk.
 TEST_F(WholeFiles, LeaveNothingWhereThereIsNoRoom) {
   ASSERT_EQ(write_whole(file_, "before"), 0);
   signal(SIGXFSZ, SIG_IGN);
