@@ -1,7 +1,6 @@
 // Searches all orders in which starts, waits, messages and comparisons can follow each other on a
 // few ranks, and reports what goes wrong in one of them. It runs the library's own code: learners,
-// calls in order and call classes in use. Faults that are planted on purpose show that the search
-// finds them.
+// calls in order and call classes in use. Planted faults show that the search finds them.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +26,7 @@ inline constexpr std::size_t kVariants = 3;
 inline constexpr int kByWorker = kVariants - 1;
 inline constexpr int kChallenger = 1;  // the library's own variant
 inline constexpr std::int64_t kPeriod_ns = 1'000'000;
-inline constexpr int kDuplication =
-    -1;  // stands for MPI_Comm_idup, whose variant is always known
+inline constexpr int kDuplication = -1;  // stands for MPI_Comm_idup, whose variant is always known
 
 // The next action of a rank. A blocking collective belongs to a call class, or is always the
 // library's (-1).
@@ -61,8 +59,8 @@ enum class Learning : std::uint8_t {
 struct Setting {
   Fault fault = Fault::none;
   Learning learning = Learning::switches;
-  bool in_memory = false;                    // ranks compare in the node's memory
-  std::uint32_t room = kCallClasses;         // number of call classes that are kept
+  bool in_memory = false;             // ranks compare in the node's memory
+  std::uint32_t room = kCallClasses;  // number of call classes that are kept
   // Calls after which a rank checks which call classes are in use.
   std::uint32_t calls_between_looks = 1000;
   // If set, the last variant needs a worker. This rank cannot have one; -1: all ranks can.
@@ -85,8 +83,7 @@ struct CallClass {
 
 class World;
 
-// One call on one rank that may be deferred. `call_class` is nullptr if there was no room for the
-// class.
+// One call on one rank that may be deferred. call_class: nullptr if there was no room.
 struct Call {
   World& world;
   int rank, number;
@@ -108,8 +105,7 @@ class World {
       if (setting.in_memory) rank->call_classes.have_room_for_all();
   }
 
-  // An event is a number. It stands for the next action of a rank, for a check by the rank's
-  // thread, or for the end of a comparison.
+  // An event is a number: a rank's next action, a check by its thread, or the end of a comparison.
   int events() const { return count() * (2 + kMostCallClasses); }
   bool enabled(int event) const {
     const int rank = event % count(), what = event / count();
@@ -207,14 +203,12 @@ class World {
 
   bool has_taken_worker() const { return taken_worker_; }
   bool has_met_challenger() const { return met_challenger_; }
-  // Returns whether some rank has asked for the result of a comparison before all had published
-  // their times.
+  // Returns whether some rank has looked at a comparison before all had published their times.
   bool has_looked_again() const {
     return std::any_of(looks_.begin(), looks_.end(), [](const auto& one) { return !one.second; });
   }
 
-  // Records that the call begins with this variant. All ranks must begin the same calls in the same
-  // order with the same variants.
+  // Records that the call begins. All ranks must do so with the same variant, in the same order.
   void goes(int rank, int number, int variant) {
     of(rank).gone.push_back(number);
     const auto first = variants_.emplace(number, variant).first;
@@ -247,8 +241,7 @@ class World {
   };
 
   int count() const { return static_cast<int>(ranks_.size()); }
-  // Adds a rank's words to a comparison of a call class. The ranks agree on the greatest value of
-  // each word.
+  // Adds a rank's words to a comparison, in which ranks agree on the greatest of each word.
   void tell(int call_class, int comparison, const Learner::Words& words) {
     Learner::Words& greatest =
         told_.emplace(std::pair(call_class, comparison), words).first->second;
@@ -258,8 +251,7 @@ class World {
     return memory_[static_cast<std::size_t>(call_class.key)]
                   [InMemory::word_of(call_class.told, InMemory::kComplete)] != 0;
   }
-  // Notes that the variant with a worker was taken. The first comparison must have shown that all
-  // ranks can take it.
+  // Notes that a worker's variant was taken, which the first comparison must have permitted.
   void note_worker(const CallClass& call_class) {
     taken_worker_ = true;
     if (*setting_.without_worker >= 0 ||
@@ -347,8 +339,7 @@ class World {
     ++of(rank).next;
   }
 
-  // Begins a blocking collective as next_variant_in_call() does; returns false while the variant is
-  // unknown.
+  // Begins a blocking collective; returns false while its variant is unknown.
   bool goes_in_call(int rank, int key) {
     Rank& own = of(rank);
     if (!own.waits_for_variant) own.blocking = key < 0 ? nullptr : call_class_of(rank, key);
@@ -464,8 +455,8 @@ inline bool Call::try_to_start() {
   return variant.has_value();
 }
 
-// Tries all orders of events and visits each state once. run() says what is wrong in some order; ""
-// if nothing is.
+// Tries all orders of events, each state once. run() says what is wrong in one of them; "":
+// nothing.
 class Search {
  public:
   Search(std::vector<Script> scripts, Fault fault) : Search(std::move(scripts), Setting{fault}) {}

@@ -72,8 +72,7 @@ Script with_blocking(int calls) {
   return script;
 }
 
-// Makes blocking collectives of call class 0; `with_others` puts a call of class 1 in flight around
-// each.
+// Makes blocking collectives of class 0; with_others: each while a call of class 1 is in flight.
 Script of_blocking(int calls, bool with_others) {
   Script script;
   int number = 0, started = -1;
@@ -172,8 +171,7 @@ TEST(Agreement, HoldsWhereBlockingCollectivesLearn) {
   }
 }
 
-// A comparison after a rest takes effect 32 calls later. A rank may make that call before the
-// comparison ends.
+// A comparison after a rest takes effect 32 calls later. A rank may come there before its end.
 Search about_to_be_watched(Learning learning, Fault fault) {
   Setting setting;
   setting.fault = fault;
@@ -229,8 +227,7 @@ TEST(Agreement, TheSearchFindsABlockingCallThatGuesses) {
       "ranks take different ways");
 }
 
-// In a node's memory no call is deferred: the first rank to ask decides for all whether they have
-// agreed.
+// In memory no call is deferred: the first rank to ask decides for all whether they have agreed.
 Setting in_memory(Fault fault = Fault::none, Learning learning = Learning::switches) {
   Setting setting;
   setting.fault = fault;

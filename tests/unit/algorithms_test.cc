@@ -22,8 +22,7 @@ constexpr int kMostRanks = 9, kMostRanksWithMany = 5;
 constexpr int kMostRanks = 17, kMostRanksWithMany = 8;
 #endif
 
-// Returns whether some rank's data has holes: then a direct schedule ends at once, after the ranks
-// have met.
+// Returns whether some rank's data has holes, so that a direct schedule ends at once.
 bool cannot_be_seen(const Call& call) {
   if (!is_direct(*call.algorithm)) return false;
   for (int rank = 0; rank < call.size; ++rank) {
@@ -133,8 +132,7 @@ TEST_P(AlgorithmTest, EqualsTheOracleInChunksOfOtherSizes) {
   }
 }
 
-// In algorithms by domains, the first ranks of the domains meet along a tree of their own, with
-// radix `across`.
+// In algorithms by domains, the domains' first ranks meet along a tree of radix `across`.
 TEST_P(AlgorithmTest, EqualsTheOracleWithTreesOfOtherRadices) {
   if (!std::string_view(GetParam()->name).ends_with("-tree")) return;
   for (const int radix : {2, 3, Tuning::kAll})
@@ -206,8 +204,7 @@ struct Literal {
   char text[kBytes];
 };
 
-// Is true if AlgorithmName can be a constant with this name, that is, if there is such an
-// algorithm.
+// Is true if there is an algorithm of this name, so that a constant may have it.
 template <Literal kName>
 concept IsName = requires {
   typename std::bool_constant<AlgorithmName(kName.text).text() != nullptr>;

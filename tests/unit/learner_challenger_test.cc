@@ -21,8 +21,7 @@ Learner::Settings known(int variant, std::vector<std::int64_t> variants_ms, int 
   return settings;
 }
 
-// Tests both directions: Weft's variant challenges the library's, and the library's challenges
-// Weft's. The challenger is met in the free slots.
+// Weft's variant challenges the library's, or the library's Weft's, within the free slots.
 TEST(Learner, AKnownVariantThatIsBeatenByNowIsLearntAboutAnew) {
   for (const int before : {kNative, 2}) {
     Program program(2, 0.001);
@@ -140,8 +139,7 @@ TEST(Learner, AVariantThatHoldsMeetsItsChallengerSeldom) {
   EXPECT_LT(found.trials_cost_ns, program.now_ns() / 1000);
 }
 
-// A challenger that is clearly slower is met only when the budget allows it, so never in a short
-// run.
+// A challenger that is clearly slower needs the budget, so it is never met in a short run.
 TEST(Learner, AChallengerThatIsClearlySlowerIsMetWithinTheBudget) {
   Program program;
   const int call_class = program.add_call_class(3, variants_of({12, 40, 8}), known(2, {12, 40, 8}));
@@ -199,8 +197,8 @@ TEST(Learner, AVariantThatIsAsFastAsItsChallengerIsNotLearntAboutAgainAndAgain) 
   }
 }
 
-// A pause of the program, such as writing a file, must not count as a cost of trials, nor against
-// the challenger.
+// A pause of the program, such as writing a file, counts neither as cost nor against the
+// challenger.
 TEST(Learner, WhatHoldsTheProgramUpWhileItsChallengerIsMetCostsLittle) {
   Program program(2, 1);
   std::vector<int> met(3);
@@ -217,8 +215,7 @@ TEST(Learner, WhatHoldsTheProgramUpWhileItsChallengerIsMetCostsLittle) {
   EXPECT_GT(met[0] + met[1], 2);  // the challenger is met again
 }
 
-// A variant that needs a worker, which some rank does not have, is never taken, as challenger or
-// otherwise.
+// A variant with a worker, which some rank does not have, is never taken, not even as challenger.
 TEST(Learner, AChallengerThatARankCannotTakeIsNone) {
   for (const int without : {-1, 1}) {
     Program program;

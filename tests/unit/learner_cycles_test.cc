@@ -48,8 +48,7 @@ TEST(Learner, CallsThatTakeTurnsAreToldApart) {
     }
 }
 
-// The middle call of the cycle takes only 10 us, in which nothing could be hidden, so nothing is
-// tried for it.
+// The cycle's middle call takes 10 us, too short to hide anything, so nothing is tried for it.
 TEST(Learner, OfACycleOnlyWhatIsLongIsTried) {
   Program program;
   std::map<int, int> taken;
@@ -179,7 +178,6 @@ TEST(Learner, TheLongestPositionIsTriedFirst) {
   Program program;
   const int call_class = program.add_call_class(3, in_cycle({{5, 4, 3}, {40, 30, 50}}));
   while (program.learner(call_class).found().calls_on_trial == 0) program.call(call_class);
-  // The last call was the second of the cycle.
   EXPECT_EQ(program.learner(call_class).found().calls % 2, 0u);
 }
 

@@ -17,8 +17,7 @@ namespace weft {
 
 inline constexpr int kNative = 1;
 
-// Simulates a program whose ranks make the same calls. Each rank has a clock, and a learner for
-// each call class.
+// A program whose ranks make the same calls; each has a clock, and a learner for each call class.
 class Program {
  public:
   using Times = std::function<std::int64_t(int rank, int variant, std::uint32_t call)>;
@@ -87,7 +86,6 @@ class Program {
       clocks_[rank] += call_class.period_ns(static_cast<int>(rank), variant, call_class.calls);
     const std::int64_t latest = *std::max_element(clocks_.begin(), clocks_.end());
     last_call_ns_ = latest - began;
-    // After a collective all ranks are at the same time.
     for (auto& clock : clocks_) clock = latest;
     ++call_class.calls;
     return variant;

@@ -1,5 +1,4 @@
-// The learner with call classes whose calls follow each other after microseconds, always or for a
-// while.
+// The learner with classes whose calls follow each other after microseconds, always or for a while.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,8 +32,7 @@ TEST(Learner, AtShortPeriodsNothingIsTriedThatNeedsAThread) {
   }
 }
 
-// Variants that only callers execute are compared after some time and at little cost. A variant
-// that needs a thread is not tried at all.
+// Variants without a thread are compared after some time, at little cost; others are not tried.
 TEST(Learner, AtShortPeriodsTheLibrarysVariantIsComparedWithThatOfCallers) {
   for (const std::int64_t period_ns : {500, 5'000, 12'000})
     for (const int fastest : {0, kNative, 2}) {
@@ -63,8 +61,7 @@ TEST(Learner, AtShortPeriodsTheLibrarysVariantIsComparedWithThatOfCallers) {
     }
 }
 
-// The first calls are long, since the library sets something up in them. After these the library is
-// the fastest.
+// The library is the fastest, but sets something up in its first calls, which are long.
 TEST(Learner, WhatIsShortOnlyAfterItsFirstCallsIsComparedAgain) {
   Program program;
   Learner::Settings settings;
@@ -153,7 +150,6 @@ TEST(Learner, BlockingCallsThatBecomeLongAreLearntAbout) {
   bool is_long = false;
   const int call_class = program.add_call_class(3, short_at_first(is_long, {10, 12, 6}), settings);
   for (int call = 0; call < 1000; ++call)
-    // Computation between the calls does not count.
     EXPECT_EQ(program.blocking_call(call_class, 1'000'000), 0);
   EXPECT_EQ(program.learner(call_class).found().calls_on_trial, 0u);
   is_long = true;
@@ -190,8 +186,7 @@ TEST(Learner, AWatchAfterARestSeesHowManyAreInFlight) {
   }
 }
 
-// In the first call that is watched, a deferred call may have waited for a comparison, so its long
-// time does not count.
+// The first watched call may have been deferred until a comparison ended, so it does not count.
 TEST(Learner, AFirstPeriodThatIsLongMakesNoSiteLong) {
   Program program;
   const int call_class = program.add_call_class(3, [&](int rank, int, std::uint32_t call) {
@@ -201,8 +196,7 @@ TEST(Learner, AFirstPeriodThatIsLongMakesNoSiteLong) {
   EXPECT_EQ(program.learner(call_class).found().calls_on_trial, 0u);
 }
 
-// Many short calls, such as inner products beside one exchange in each iteration, must not take the
-// turn from the long one.
+// Short calls are, for instance, inner products beside one exchange in each iteration.
 TEST(Learner, ShortCallsThatWaitForTheTurnDoNotTakeItFromALongOne) {
   std::vector<std::uint64_t> calls_on_trial;
   for (const int products_of_each : {0, 100}) {
@@ -226,8 +220,7 @@ TEST(Learner, ShortCallsThatWaitForTheTurnDoNotTakeItFromALongOne) {
   EXPECT_EQ(calls_on_trial[0], calls_on_trial[1]);
 }
 
-// The budget is used up. How often a comparison is asked for depends on the time that the calls
-// take now.
+// The budget is used up. How often trials are asked for depends on the present times.
 TEST(Learner, WhatIsPutOffAtShortPeriodsIsAskedForSeldom) {
   Program program(2, 0.001);
   Learner::Settings settings;

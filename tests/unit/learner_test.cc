@@ -60,8 +60,7 @@ TEST(Learner, OneTimeMayBeBadLuck) {
   }
 }
 
-// The time won by a variant counts its own calls only: not those before it was chosen, nor those on
-// trial. Another variant becomes the best meanwhile.
+// Calls before a variant was chosen, and those on trial, do not count. Two variants win in turn.
 TEST(Learner, AVariantHasWonWhatItsOwnCallsTookLess) {
   Program program;
   bool is_later = false;
@@ -86,8 +85,7 @@ TEST(Learner, AVariantHasWonWhatItsOwnCallsTookLess) {
   EXPECT_GT(won_ns, 8'000'000'000);
 }
 
-// If ranks compare in memory, some may not have published their times when the others ask for the
-// result.
+// In memory, some ranks may not have published their times when others ask for the result.
 TEST(Learner, FindsTheFastestWhereARankLagsBehind) {
   Program program;
   const int call_class = program.add_call_class(3, variants_of({12, 10, 8}));
@@ -304,8 +302,7 @@ TEST(Learner, WhatIsInFlightTogetherIsTriedTogether) {
   }
 }
 
-// The result for calls in flight together holds in the next run. The first calls take longer, which
-// must not count as a change.
+// The result holds in the next run. Longer first calls must not count as a change.
 TEST(Learner, WhatWasFoundOfCallsInFlightTogetherHolds) {
   for (int depth = 1; depth <= Learner::kMostInFlight; ++depth)
     for (const int conditional : {-1, 2}) {
@@ -468,8 +465,7 @@ TEST(Learner, WhatHoldsTheProgramUpNowAndThenIsNoVariantsFault) {
   EXPECT_LT(found.trials_cost_ns, 300'000'000);
 }
 
-// Pauses cost little, however frequent they are, even if all measured times of one variant contain
-// one.
+// Pauses cost little, however many there are, even if all times of one variant contain one.
 TEST(Learner, PausesCostNoMoreThanAFewCalls) {
   for (std::uint32_t calls = 3; calls <= 12; ++calls) {
     Program program;

@@ -16,8 +16,7 @@
 namespace weft::test {
 namespace {
 
-// Counts what all ranks together send: `messages` and `bytes` between nodes, `messages_inside`
-// within nodes.
+// The messages of all ranks between nodes, their bytes, and the messages within nodes.
 struct Traffic {
   std::int64_t messages = 0;
   std::int64_t bytes = 0;
@@ -203,9 +202,8 @@ TEST(Cost, JoinedNeighborsHaveALeaderForEachOtherNode) {
               1);
 }
 
-// The first rank of a node sends for all its ranks. The other ranks' schedules are programs in the
-// node's memory, which an agent can execute, whichever rank is the root. The bytes between nodes
-// are not more than with several leaders.
+// The other ranks' schedules are compiled for the node's memory, so that an agent can execute them,
+// whichever rank is the root. The bytes between nodes are not more than with several leaders.
 TEST(Cost, WithOneLeaderOnlyTheFirstRankOfANodeSends) {
   int seen = 0;
   for (const Map& map : kMaps)

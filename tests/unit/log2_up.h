@@ -1,5 +1,4 @@
-// Returns the number of steps in which a value reaches n ranks, if in each step every rank that has
-// it sends it to one more.
+// Returns in how many steps a value reaches n ranks if each that has it sends it to one per step.
 #pragma once
 
 #include <bit>

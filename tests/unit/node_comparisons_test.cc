@@ -94,14 +94,12 @@ void SteppedWords::change(std::size_t word, std::int64_t expected, std::int64_t 
   step([&] { return at(word) == expected ? at(word) = value : 0; });
 }
 
-// Returns the numbers that a rank publishes. They fall from comparison to comparison, so that a
-// number left over from the last one would be noticed.
+// Returns what a rank publishes: less each time, so that a number left over would be noticed.
 Comparisons::Numbers told_by(int rank, int comparison) {
   return {100 - 10 * comparison + (rank + comparison) % 3, rank == comparison % 2 ? 7 : 0};
 }
 
-// Ranks that make one comparison after the other. Each rank looks at most kMostLooks times for a
-// result.
+// Ranks that make one comparison after the other, each with at most kMostLooks looks.
 class World {
  public:
   static constexpr int kMostLooks = 2;

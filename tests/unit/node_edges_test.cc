@@ -42,8 +42,7 @@ TEST(NodeEdges, AreNotTakenIfTheyDoNotFit) {
   EXPECT_FALSE(some_shapes(1'000'000)[0].edges);
 }
 
-// A wrong count, a wrong peer and a missing block on one rank are noticed, even if the bytes are
-// equal.
+// A wrong count, peer or number of blocks on one rank is noticed, even if the bytes are equal.
 TEST(NodeEdges, ShowThatRanksDisagree) {
   const std::vector<Shape> right = some_shapes();
   EXPECT_EQ(disagreement_of_all(right), 0);

@@ -69,8 +69,7 @@ std::span<const int> all_ranks(std::size_t count) {
   return std::span(kFirst).first(count);
 }
 
-// Process memories that can attach others' memory, or cannot. All ranks are in one process, so
-// attached memory keeps its address.
+// Ranks are in one process, so attached memory keeps its address; `unable` cannot attach any.
 struct Processes {
   std::vector<std::unique_ptr<ProcessMemory>> able, unable;
 };
@@ -201,8 +200,7 @@ class Node {
     return static_cast<std::size_t>(NodeBuffers::bytes(ranks_, buffer_bytes()));
   }
 
-  // Advances up to two operations that end at any time beside the next one. Odd ranks advance the
-  // last one first.
+  // Two operations that end at any time may be incomplete. Odd ranks advance the last one first.
   void run_rank(int rank, std::deque<Operation>& operations) {
     NodeBuffers node_buffers(memory_.get(), rank, ranks_, buffer_bytes());
     std::list<Part> outstanding;
@@ -218,7 +216,6 @@ class Node {
         continue;
       }
       Part part(operation, rank, node_buffers);
-      // Earlier operations may hold the node buffer that the part waits for.
       while (!advance(part)) advance_all();
     }
     while (!outstanding.empty()) advance_all();
@@ -334,7 +331,6 @@ TEST(IrregularExecution, EndsWhereLengthsDiffer) {
       if (sent == kPieces) {
         EXPECT_EQ(ends[0], End::failed);
       }
-      // Ends the ranks' uses, so that the next operation may begin.
       for (std::size_t rank = 0; rank < kRanks; ++rank)
         EXPECT_TRUE(node_buffers[rank].are_at_rest());
     }

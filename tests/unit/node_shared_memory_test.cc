@@ -1,5 +1,4 @@
-// Node memory of communicators that is used again. Two pools in one process stand for those of two
-// ranks.
+// Node memory that communicators use again. Two pools in one process stand for those of two ranks.
 #include "shm/node_shared_memory.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-// Which ranks are on which node: numbers of nodes, node ranks, and properties that algorithms ask
-// for.
+// Which ranks are on which node: numbers of nodes, node ranks, and what algorithms ask for.
 #include "schedule/nodes.h"
 
 #include <gtest/gtest.h>

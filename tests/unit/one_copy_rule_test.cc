@@ -1,5 +1,4 @@
-// From how many bytes on the kernel should copy between processes, according to the times of a
-// trial.
+// From how many bytes on the kernel should copy between processes, by the times of a trial.
 #include "select/one_copy_rule.h"
 
 #include <gtest/gtest.h>

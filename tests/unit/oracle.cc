@@ -85,8 +85,8 @@ std::vector<Output> column(const Inputs& inputs, std::size_t index) {
   return result;
 }
 
-// Returns the blocks that the rank gets from its neighbours. The nth block from a source is the nth
-// that this source gives to the rank.
+// Returns the blocks from the rank's neighbours, each neighbour's in the order in which it gives
+// them.
 std::vector<Output> from_neighbors(const std::vector<Shape>& shapes, const Inputs& inputs,
                                    std::size_t rank) {
   std::vector<Output> result;

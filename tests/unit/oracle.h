@@ -32,7 +32,6 @@ SimOperator make_operator(Op op, std::vector<Scalar> scalars);
 Payload make_payload(const TestType& type, std::int64_t count, unsigned seed);
 
 using Inputs = std::vector<std::vector<Payload>>;  // the blocks that each rank gives: [rank][block]
-// One block of the result; none: it must stay unchanged.
 using Output = std::optional<Payload>;
 
 // Returns the blocks that each rank gets: [rank][block]; none where it gets nothing.

@@ -81,16 +81,14 @@ TEST(Placement, NumaNeedsBoundRanks) {
   EXPECT_NE(placed.error().message.find("bound to cores"), std::string::npos);
 }
 
-// Launchers put ranks on the first cores. The paper's equation alone would name core 7, which has a
-// rank.
+// Ranks are on the first cores. The paper's equation alone would name core 7, which has a rank.
 TEST(Placement, NumaPicksNoCoreThatCarriesARank) {
   std::vector<int> expected(14, 14);
   for (std::size_t rank = 8; rank < 14; ++rank) expected[rank] = 15;
   EXPECT_EQ(thread_cores(kNuma, machine(16, 1), ranks_beside(16, {14, 15})), expected);
 }
 
-// Checks equation 1 as the design corrects it, ⌈(⌊M/δ⌋ + 1)·δ⌉ − 1 with δ = cores / (cores −
-// ranks).
+// This is equation 1, corrected to ⌈(⌊M/δ⌋ + 1)·δ⌉ − 1 with δ = cores / (cores − ranks).
 TEST(Placement, OfSpreadRanksIsTheEquations) {
   for (int cores = 2; cores <= 64; ++cores) {
     const Topology topology = machine(cores, 1);
@@ -127,8 +125,7 @@ TEST(Placement, RanksAreSpreadAsInThePaper) {
   EXPECT_FALSE(rank_cores(machine(8, 2), 9));
 }
 
-// A dozen machines, from a laptop to two sockets of 64 cores. `threads` is the number of CPUs of a
-// core.
+// A dozen machines, from a laptop to two sockets of 64 cores; `threads` are the CPUs of a core.
 struct Machine {
   const char* words;
   int cores, numa_nodes, threads;
@@ -182,8 +179,7 @@ TEST(Placement, OnEveryMachineThreadsGetFreeCores) {
   }
 }
 
-// A rank on one hyper-thread occupies the core; a rank that is bound to several cores occupies all
-// of them.
+// A rank on one hyper-thread occupies its core; a rank bound to several cores occupies all.
 TEST(Placement, HyperThreadsAreOneCore) {
   const Topology topology = described("package:1 core:4 pu:2");
   const NodeRanks ranks = ranks_on(topology, {{1}, {2, 3}, {4, 5, 6, 7}});

@@ -136,8 +136,7 @@ TEST_P(PlantedHalf, HidesHalfOfTheComputation) {
   record("total_us", total_us);
 }
 
-// The computation takes 1/4 to 4/4 of the communication's time. With more, half of the time slices
-// would hide more than half.
+// Computation takes 1/4 to 4/4 of the communication's time; with more, more than half is hidden.
 INSTANTIATE_TEST_SUITE_P(, PlantedHalf, testing::Values(1, 2, 3, 4));
 
 TEST(Planted, AnEngineThatAlwaysLooksHidesAll) {

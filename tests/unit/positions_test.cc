@@ -1,5 +1,5 @@
-// Positions of a cycle of calls: which variant each takes, when two become one, and when their
-// times have changed.
+// Positions of a cycle of calls: the variant of each, when two become one, and when one has
+// changed.
 #include "select/positions.h"
 
 #include <gtest/gtest.h>
@@ -40,8 +40,7 @@ TEST(Positions, ThoseThatDifferByVariantOrByHalfStay) {
   EXPECT_EQ(positions.cycle(), 2u);
 }
 
-// A position's time has changed only by at least three tenths of it plus a tenth of the mean over
-// all positions.
+// A change is at least three tenths of the position's time plus a tenth of the mean of all.
 TEST(Positions, AShortOneBesideLongOnesHasNotMovedForTrifles) {
   Positions positions(2, 1, false);
   positions.renew({1'000, 100'000});

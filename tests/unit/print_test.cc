@@ -1,6 +1,5 @@
 // Compares printed schedules with files in tests/data, each of which is the output of weft-schedule
-// with the arguments that the test names. After an intended change, print them again and review the
-// difference.
+// with the arguments that the test names. After a change, print them again and review.
 #include <gtest/gtest.h>
 
 #include <fstream>

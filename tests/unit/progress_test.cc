@@ -1,6 +1,5 @@
 // The executors over a transport that completes when the test says so: who advances which
-// operation, that nothing is lost between threads, and that nothing runs when no operation is under
-// way.
+// operation, that none is lost between threads, and that nothing runs without one.
 #include "engine/progress.h"
 
 #include <gtest/gtest.h>
@@ -313,8 +312,7 @@ TEST(Progress, ThreadGoesOnWithTheCallersPartWhileTheCallerBlocksElsewhere) {
   progress.caller_returns();
 }
 
-// Two callers must not advance the operation; while its caller is blocked in the library, the
-// thread may.
+// While its caller is blocked in the library, only the thread can advance the operation.
 TEST(Progress, ThreadTouchesWhatIsLeftToCallersOnlyWhileOneIsBlocked) {
   Activities observer;
   Progress progress(kYield, ThreadMay::do_all, observer);
@@ -499,8 +497,7 @@ TEST(Worker, CarriesOutInTheOrderOfIssue) {
   EXPECT_TRUE(first->done());
 }
 
-// An operation that is only begun waits for those submitted before it, and precedes those submitted
-// after it.
+// An operation that is only begun comes after those submitted before it, and before later ones.
 TEST(Worker, LetsOthersOnlyBeginInTheirTurn) {
   Activities observer;
   GatedTransport first_transport, begun_transport, last_transport;

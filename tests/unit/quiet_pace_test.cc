@@ -10,8 +10,7 @@ namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
 
-// Returns the times of the looks up to the one that sees the end of the round, which lasts
-// `takes_ns`.
+// Returns the times of all looks until one sees the end of the round, which lasts `takes_ns`.
 std::vector<std::int64_t> looks_at(QuietPace& pace, std::int64_t begin_ns, std::int64_t takes_ns) {
   std::vector<std::int64_t> looks = {begin_ns};
   while (looks.back() < begin_ns + takes_ns)
@@ -38,8 +37,7 @@ TEST(QuietPace, TheFirstRoundIsSeenToEndAtMostAnEighthOfItsTimeLate) {
   }
 }
 
-// Before the end is near, the thread looks every half millisecond, which the parts of a long
-// message need.
+// A look every half millisecond before the end is what the parts of a long message need.
 TEST(QuietPace, OnceLearnedItLooksSeldomAndSeesTheEndSoon) {
   QuietPace pace = that_knows(40 * kMs);
   const auto looks = looks_at(pace, 0, 40 * kMs);

@@ -10,8 +10,7 @@
 namespace weft {
 namespace {
 
-// Returns the summary's words if variant 0 is in use and takes 10 ms, and its challenger native
-// takes `native_ms`.
+// Variant 0 is in use and takes 10 ms; native, its challenger, takes native_ms.
 std::string words_of_result(int won, int pairs, bool was_left, std::int64_t native_ms) {
   CallClassRecord record;
   record.variants = {"thread ring", "native"};

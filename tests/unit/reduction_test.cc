@@ -115,8 +115,7 @@ class Array {
 
 enum class Out { nowhere, apart, lower, higher };
 
-// A pointer to the operator, so that compare() is compiled once for each type, not for each
-// operator.
+// A pointer, so that compare() is compiled once for each type, not for each operator.
 template <class T>
 using Reference = T (*)(T, T);
 
@@ -334,8 +333,7 @@ void check_rounding(const SmallFloat& type, Operator op, Kernel kernel, Combine 
   }
 }
 
-// The expected results are exact in long double, except sums of a large and a tiny number, where
-// the error does not change the rounding.
+// long double is exact, except for sums of a large and a tiny number, whose rounding is the same.
 TEST(Reduction, SmallFloatsAreRoundedToNearestEven) {
   for (const SmallFloat& type : kSmallFloats)
     for (const InstructionSet set : kSets)

@@ -10,8 +10,7 @@ namespace {
 
 constexpr std::int64_t kUsual_ns = 3000;
 
-// Returns how many looks of this time it takes until the watch finds a change; -1 if 1000 do not
-// suffice.
+// Returns after how many looks of this time the watch finds a change; -1 if 1000 do not suffice.
 int looks_until_change(ResultWatch& watch, std::int64_t ns) {
   for (int looks = 1; looks <= 1000; ++looks) {
     watch.look(ns);

@@ -1,5 +1,4 @@
-// Shared segments between processes: which ones can be attached, which are refused, and that
-// nothing is left.
+// Shared segments between processes: which can be attached, which are refused; nothing is left.
 #include "shm/segment.h"
 
 #include <fcntl.h>

@@ -286,8 +286,7 @@ TEST(DefaultAlgorithm, LargeAllreduceSendsNoMoreThanNeeded) {
   EXPECT_STREQ(default_algorithm(shape_of(Kind::allreduce, 5, kMiB)).name, "ring");
 }
 
-// Only algorithms whose rounds carry enough bytes may have a round for each rank; all others have
-// as many rounds as a tree has levels.
+// Unless a round carries enough bytes, there are only as many rounds as a tree has levels.
 TEST(DefaultAlgorithm, ManyRanksTakeFewRoundsForShortBlocks) {
   for (const Kind kind : {Kind::bcast, Kind::gather, Kind::scatter, Kind::allgather, Kind::reduce,
                           Kind::allreduce, Kind::reduce_scatter_block, Kind::scan, Kind::exscan})

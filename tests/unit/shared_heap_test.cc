@@ -118,7 +118,6 @@ TEST(SharedHeap, KeepsTheSizeThatStillFits) {
   EXPECT_TRUE(heap().resize(block, kBlock_bytes - 1000));
   EXPECT_TRUE(heap().resize(block, kBlock_bytes));
   EXPECT_FALSE(heap().resize(block, kBlock_bytes + 100'000));
-  // A block must not keep so much unused memory.
   EXPECT_FALSE(heap().resize(block, kBlock_bytes / 3));
   heap().release(block);
 }
@@ -174,7 +173,6 @@ TEST(SharedHeap, AChildHasACopyOfItsOwn) {
   });
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(all_are(block, kBlock_bytes, 5));
-  // May get addresses that the child's copy has used.
   void* after = heap().allocate_zeroed(2 * kBlock_bytes);
   EXPECT_TRUE(all_are(after, 2 * kBlock_bytes, 0));
   heap().release(after);
@@ -194,8 +192,7 @@ TEST(SharedHeap, AForkFillsNoPages) {
   heap().release(block);
 }
 
-// If the memory does not suffice for a copy, the child shares its parent's pages until it writes to
-// them.
+// Without memory for a copy, the child shares its parent's pages until it writes to them.
 TEST(SharedHeap, AForkCopiesNoMoreThanThereIsMemoryFor) {
   auto* block = static_cast<unsigned char*>(heap().allocate(kBlock_bytes, 1));
   std::memset(block, 5, kBlock_bytes);

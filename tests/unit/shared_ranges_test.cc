@@ -52,8 +52,7 @@ TEST(SharedRanges, WhatIsLeavingIsFoundButNotShown) {
   EXPECT_FALSE(ranges.find(shown));
 }
 
-// A heap. Other ranks map a part of it when something in this part is shown to them for the first
-// time.
+// A heap. Other ranks map a part when something in it is shown to them for the first time.
 struct Heaps {
   Heaps()
       : parts(std::move(
@@ -110,7 +109,6 @@ TEST(SharedRanges, ABufferInAHeapIsShownToBeMapped) {
     EXPECT_EQ((*found)[3], std::byte{7});
     heaps.owner.all_have(shown, some);
     EXPECT_EQ(heaps.owner.shown(at + 9000, 1000, some).pages, 0U);
-    // Rank 6 may not have mapped the page.
     EXPECT_EQ(heaps.owner.shown(at + 9000, 1000, all).pages, 1U);
     EXPECT_EQ(heaps.owner.shown(at, 1000, std::vector{2, 3, 4}).memory, kNotShared);
   }

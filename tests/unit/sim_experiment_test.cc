@@ -1,5 +1,4 @@
-// The simulator's experiments: schedules of the library, its placements, stages of trees, and
-// links.
+// The simulator's experiments: the library's schedules and placements, stages of trees, links.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -82,8 +81,7 @@ TEST(SimExperiment, AThreadHidesWhatFunctionDoesNot) {
   auto setup = setup_of(ideal(8), Kind::bcast, "binomial", 4);
   setup.compute_us = 5 * kTransfer_us;
   EXPECT_NEAR(outcome_of(setup).total_us, setup.compute_us, 1);
-  // The first message is sent by the call that starts the operation. The next ones wait until the
-  // caller waits.
+  // The starting call sends the first message; the next ones are sent only in the wait.
   setup.executor = Executor::function;
   EXPECT_NEAR(outcome_of(setup).total_us, setup.compute_us + kTransfer_us, 1);
   setup.executor = Executor::tcc;
@@ -196,7 +194,6 @@ TEST(SimExperiment, AReductionThatCopiesItsResultHasARateOfItsOwn) {
   EXPECT_NEAR(alike_us, 1.5 * kTransfer_us, 1);
   setup.machine.core_reduce_copy = setup.machine.core_reduce / 2;
   EXPECT_NEAR(outcome_of(setup, true).total_us, 2 * kTransfer_us, 1);
-  // This algorithm does not copy after reducing.
   setup.algorithm = find_algorithm(Kind::allreduce, "node-flat");
   EXPECT_NEAR(outcome_of(setup, true).total_us, 2 * kTransfer_us, 1);
   setup.machine.core_reduce_copy = 0;
@@ -318,8 +315,8 @@ TEST(SimMessages, CoresWorkForWhatGoesOverTcp) {
   EXPECT_NEAR(outcome_of(setup).total_us, kTransfer_us, 0.5);
   setup.machine.network.window_bytes = 1 << 20;
   EXPECT_NEAR(outcome_of(setup).total_us, kTransfer_us, 0.5);
-  // The receiver processes the last piece only when it has arrived; for the earlier pieces it had
-  // time before.
+  // Only the last piece is processed after the transfer; for the earlier ones there was time
+  // before.
   setup.machine.network.recv_us_per_kib = 0.5;
   EXPECT_NEAR(outcome_of(setup).total_us, kTransfer_us + 64 * 0.5, 0.5);
   setup.machine.network.recv_us_per_kib = 2;
@@ -336,8 +333,7 @@ TEST(SimMessages, WithoutALookNoMoreMovesThanBuffersHold) {
   setup.executor = Executor::function;
   setup.compute_us = 5 * kTransfer_us;
   EXPECT_NEAR(outcome_of(setup).total_us, setup.compute_us, 1);
-  // A sender that asks first is answered at the receiver's next look, which comes after the
-  // computation.
+  // A sender that asks first is answered at the receiver's next look, after the computation.
   setup.machine.network.window_bytes = 1 << 18;
   EXPECT_NEAR(outcome_of(setup).total_us, setup.compute_us + kTransfer_us, 1);
   // A message that does not ask fills the buffers meanwhile.

@@ -1,5 +1,4 @@
-// The simulator's cores and memory: which thread has a core when, and how fast copies are that
-// share memory.
+// The simulator's cores and memory: who has a core when, and how fast copies share the memory.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -69,8 +68,7 @@ TEST(SimScheduler, ThreadsOfACoreTakeTurnsBySlices) {
   const int one = script.add(0, {{Kind::work, 90}});
   const int other = script.add(0, {{Kind::work, 60}});
   script.run();
-  // Each slice follows a switch: thread `one` runs during 2…52 and 106…146, thread `other` during
-  // 54…104 and 148…158.
+  // `one` runs during 2…52 and 106…146, `other` during 54…104 and 148…158, each after a switch.
   EXPECT_DOUBLE_EQ(script.end(one), 146);
   EXPECT_DOUBLE_EQ(script.end(other), 158);
   EXPECT_EQ(script.scheduler.switches(), 4u);
@@ -147,8 +145,7 @@ TEST(SimMemory, WhoIsLeftAloneIsFasterAgain) {
   const int brief = script.add(0, {{Kind::copy, 500}});
   const int lasting = script.add(1, {{Kind::copy, 1500}});
   script.run();
-  EXPECT_NEAR(script.end(brief), 10, 1e-6);    // each copy gets 50 bytes per unit of time
-  // 500 bytes are copied by then; 1000 more follow at 100.
+  EXPECT_NEAR(script.end(brief), 10, 1e-6);  // each copy gets 50 bytes per unit of time
   EXPECT_NEAR(script.end(lasting), 20, 1e-6);
 }
 

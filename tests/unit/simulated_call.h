@@ -1,6 +1,5 @@
-// Tests one collective call on all ranks: builds and verifies the schedules, runs them in the
-// simulator, and compares the memory of each rank with the oracle's, including holes and
-// surroundings.
+// Tests one collective call: builds and verifies all ranks' schedules, runs them in the simulator,
+// and compares each rank's memory, with its holes and surroundings, with the oracle's.
 #pragma once
 
 #include <string>

@@ -101,7 +101,6 @@ TEST(Simulation, TheChecksOfTheTestsFindAWrongResult) {
                                      b.recv(shape.rank - 1, recv, 5);
                                      b.copy(b.input(), temp, 5);
                                      b.end_round();
-                                     // Wrong order: the rank's own operand must be the lower one.
                                      b.reduce(temp, recv, 5);
                                    } else {
                                      b.copy(b.input(), recv, 5);

@@ -136,8 +136,7 @@ class World {
   bool may_resume(std::size_t actor) const {
     return !actors_[actor].is_over && !(actor == callers_.size() && memory_.sleeps);
   }
-  // Returns whether the thread sleeps on though there is work. Only a thread that dozes wakes by
-  // itself for transfers.
+  // Returns whether the thread sleeps on though there is work; if it dozes, transfers wake it.
   bool is_lost() const {
     const bool dozes = memory_.said == Asleep::dozing;
     return memory_.sleeps &&

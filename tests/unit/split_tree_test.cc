@@ -98,8 +98,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, SplitTreeTest,
                          testing::Combine(testing::Values(1, 2, 3, 7, 8, 13, 62),
                                           testing::Values(0, 5), testing::Values(0, 1, 2, 3, 9)));
 
-// Both ends of a message must belong to the same part; otherwise one rank would wait for the
-// other's computation.
+// Both ends of a message belong to the same part, or one rank would wait for another's computation.
 TEST(SplitTree, AScatterWhoseRootMustPackALongMessageLastLeavesNothingOfItsOwn) {
   const Schedule root = schedule_of(Kind::scatter, "binomial", 5, 8, 5, 1);
   EXPECT_EQ(root.left_from_round, Schedule::kNever);

@@ -109,8 +109,7 @@ TEST(TransferPace, StaysAwakeForAMomentAfterTheLastOne) {
 
 constexpr std::int64_t kColdCall_ns = 5'000, kIdleCall_ns = 300, kMovingCall_ns = 1'500;
 
-// Looks once. The library has something to move in the first `calls_to_move` calls; returns how
-// many of these are left.
+// Looks once and returns how many of the calls are left in which the library must move something.
 int look(TransferLook& look, int calls_to_move, std::int64_t idle_ns = kIdleCall_ns) {
   int calls = 0;
   bool continues = true;

@@ -100,8 +100,7 @@ TEST(Trials, ShortOnesAreRepeated) {
   EXPECT_GT(most, 10);
 }
 
-// A short call finds in the caches what the candidate before it left there; for a very long one
-// this matters little.
+// Warm-ups matter to short calls, which find in the caches what the last candidate left there.
 TEST(Trials, AreWarmedUpOnceMeasured) {
   for (const auto& [each_ns, warm_ups] :
        {std::pair{100L, 4}, {6'000L, 3}, {60'000L, 2}, {300'000L, 0}}) {

@@ -42,8 +42,7 @@ TEST(TriedVariants, TheRulesStaysWithinOnePerCent) {
   EXPECT_EQ(preferred({1015, 2000, 1000}, 6), 2);
 }
 
-// The best variant wins one of two rounds. The library's takes a little longer in it, or twice as
-// long.
+// The best variant wins one of two rounds, in which the library's takes a bit longer, or twice.
 TEST(TriedVariants, DoubtsCountOnlyWhereTheDifferenceIsLessThanHalf) {
   for (const std::int64_t librarys : {1300, 2000}) {
     TriedVariants tried(3, kNative, false);

@@ -89,8 +89,7 @@ TEST(Variants, AgentsServeSeveralNodesWhereOneRankOfEachSends) {
   EXPECT_FALSE(has(variants_of(shape_of(Kind::scan, kLong, 4), {.agents_lead = true}), words));
 }
 
-// The usual variant splits a tree at the model's number of levels. Further variants split it one
-// level above and below.
+// The usual variant splits at the model's number of levels, further ones a level above and below.
 TEST(Variants, TreesAreSplitBesideTheModelsLevels) {
   const JobResources beside{.cores = {.ranks = 4, .free = 4}};
   const Shape shape = shape_of(Kind::bcast, kShort, 16);
@@ -117,8 +116,7 @@ TEST(Variants, ShortDataMayGoByATreeInstead) {
   }
 }
 
-// The rule's variant comes first, here the library's. Whether another one is faster has to be
-// learnt.
+// The rule's variant comes first, here the library's. Whether another is faster is to be learnt.
 TEST(Variants, InMemoryDataMovesByTheLibraryFirst) {
   for (const Kind kind :
        {Kind::bcast, Kind::gather, Kind::scatter, Kind::allgather, Kind::alltoall}) {
@@ -254,8 +252,7 @@ std::string words_of_all(const Shape& shape) {
   return words;
 }
 
-// Describes the data by bytes on rank 0, and by elements with holes between them on the other
-// ranks.
+// Describes the data by bytes on rank 0, and by elements with holes between them elsewhere.
 Shape shape_at(int rank, Shape shape) {
   shape.rank = rank;
   const bool has_holes = rank > 0 && !reduces(shape.kind);

@@ -137,9 +137,8 @@ TEST(Verify, CatchesAWaitTooFewInTheNodesMemory) {
   }
 }
 
-// Long vectors are left out where several leaders have chunks: one leader's signal can imply
-// another's. Algorithms whose blocks differ are left out, since a rank may wait for one that has no
-// piece to read.
+// Left out are long vectors of several leaders, one of whose signals can imply another's, and
+// blocks that differ, since a rank may wait for one that has no piece to read.
 TEST(Verify, CatchesAWaitTooFewOnSeveralNodes) {
   for (const Algorithm& algorithm : algorithms()) {
     if (!needs_nodes(algorithm.needs)) continue;

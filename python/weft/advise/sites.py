@@ -107,8 +107,7 @@ class Windows:
 
 @dataclass(frozen=True)
 class Toucher:
-    """A place in the program that ends the idle time after a call, or begins the one before a call.
-    """
+    """A place in the program that ends the idle time after a call, or begins the one before."""
 
     frame: Frame
     source: str  # the source line; an empty string if it is not known

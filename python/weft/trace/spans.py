@@ -24,8 +24,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Row:
-    """A thread of a rank, or a part of it. No two spans overlap unless one lies inside the other.
-    """
+    """A thread of a rank, or a part of it. Two spans overlap only if one lies inside the other."""
 
     rank: int
     process: str  # for example "rank 0 (node1)"
@@ -68,8 +67,7 @@ def rows_of(events: list[dict]) -> list[Row]:
 
 
 def nested(spans: list[Span]) -> list[list[Span]]:
-    """Divides spans into rows, such that any two spans of a row lie apart or one inside the other.
-    """
+    """Divides spans into rows, in each of which two spans lie apart or one inside the other."""
     rows: list[list[Span]] = []
     open_in: list[list[int]] = []  # for each row the ends of its open spans, the outer one first
     for span in sorted(spans, key=lambda one: (one.began_ns, -one.ended_ns)):
