@@ -79,8 +79,8 @@ class NodeSums {
   std::uint32_t published(int node_rank, std::int64_t chunk) const;
 
   Builder& b_;
-  const int ranks_;      // number of ranks on this node
-  const int node_rank_;  // node rank of this rank
+  const int ranks_;  // number of ranks on this node
+  const int node_rank_;
   const int leaders_;
   const int leader_node_rank_;
   const Result result_;

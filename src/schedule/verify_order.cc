@@ -381,7 +381,7 @@ class Machine {
   std::vector<RankState> ranks_;
   std::map<std::pair<int, int>, Channel> channels_;  // indexed by (sender, receiver)
   std::map<CollectiveId, Callers> callers_;
-  std::map<int, SharedMemory> memories_;  // shared memory of each node
+  std::map<int, SharedMemory> memories_;
   // Last word that was published at (node, offset).
   std::map<std::pair<int, std::int64_t>, std::uint32_t> told_;
   std::string failure_;

@@ -355,7 +355,6 @@ def new_run(path, asked: Settings) -> None:
 
 
 def jobs_of(path) -> list[tuple[int, int]]:
-    """Returns (case, round) of each job, in order."""
     with store.Store(path) as file:
         query = "SELECT measured_case, round FROM job ORDER BY id"
         return file.connection.execute(query).fetchall()

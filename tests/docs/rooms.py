@@ -46,7 +46,6 @@ def includes(path: Path, sources: Path) -> list[str]:
 
 
 def units(sources: Path) -> dict[str, set[str]]:
-    """Returns the units that each unit includes."""
     found: dict[str, set[str]] = {}
     for path in files(sources):
         unit = str(path.relative_to(sources).with_suffix(""))

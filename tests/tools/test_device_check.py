@@ -277,7 +277,6 @@ def test_a_graph_is_launched_by_ranks_that_are_neighbours(shared):
 
 
 def test_the_stencil_has_the_sizes_of_its_preset():
-    """The preset has all published sizes."""
     assert gpu.STENCILS == presets.GPU_STENCILS
     assert [order for order, _ in presets.GPU_STENCILS] == [1024 << i for i in range(6)]
 

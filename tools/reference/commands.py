@@ -57,7 +57,6 @@ def native_schedule(facts: dict, kinds: list[str]) -> Command:
 
 
 def all_commands(app: typer.Typer, run: dict, schedule: dict) -> Command:
-    """Returns the command `weft` with all commands below it."""
     weft = python_commands(app, ["weft"])
     native = {
         "run": native_run(run),

@@ -134,7 +134,6 @@ def algorithms_page(algorithms: dict[str, list[str]]) -> str:
 
 
 def rule_page(tables: dict[str, str]) -> str:
-    """Returns the page of the rule's tables, by number of ranks."""
     lines = [
         "Where nothing is known about a call yet, `auto` takes the engine and algorithm of this "
         "rule. The figures behind it are in [Performance](../performance.md). Afterwards `auto` "

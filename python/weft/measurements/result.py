@@ -119,7 +119,6 @@ class Point:
 
     @property
     def case(self) -> tuple[str, int, int, int]:
-        """Returns the case: (collective, bytes, ranks, nodes)."""
         return (self.collective, self.bytes, self.ranks, self.nodes)
 
     @property

@@ -44,7 +44,6 @@ class Ratio:
 
     @property
     def verdict(self) -> str:
-        """Returns the verdict on B."""
         return verdict(self.b, self.a)
 
     def to_json(self) -> dict[str, Any]:

@@ -85,7 +85,6 @@ class Reproductions:
 
 
 def verdicts(reproductions: list[Reproduction]) -> dict[str, int]:
-    """Returns the number of findings by verdict."""
     found = [finding.verdict for one in reproductions for finding in one.findings]
     return {verdict: found.count(verdict) for verdict in VERDICTS}
 

@@ -169,7 +169,6 @@ def results_after(file: Path, before: int) -> list[Result]:
 
 
 def last_run(file: Path) -> int:
-    """Returns the number of the last run in the file; 0 if there is none."""
     with contextlib.suppress(ResultError), Store(file, create=False) as store:
         return store.last_run()
     return 0
@@ -200,7 +199,6 @@ VERDICTS: dict[str, tuple[Verdict, str]] = {
 
 
 def judged(claim: Claim, on: str, judgement: Judgement) -> Finding:
-    """Returns the benchmark's judgement as a finding."""
     verdict, why = VERDICTS[judgement.verdict]
     text = str(judgement)  # findings are copied, and a Judgement cannot be
     if verdict == CANNOT:

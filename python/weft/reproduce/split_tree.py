@@ -110,7 +110,6 @@ def judged(
 
 
 def least_at(ranks: list[int], by_split: Totals) -> int:
-    """Returns the number of ranks with the least total time in any split."""
     return min(range(len(ranks)), key=lambda i: min(by_split[s][i] for s in SPLITS)) + ranks[0]
 
 

@@ -59,7 +59,6 @@ class Case:
 
     @property
     def rows(self) -> int:
-        """Returns the number of rows of one thread."""
         return self.order // self.nodes // THREADS
 
     def block(self, reading: str) -> int:

@@ -106,7 +106,6 @@ def what_next(trial: Trial, command: Sequence[str], json_file: Optional[Path] = 
 
 
 def why_undecided(trial: Trial, measuring_longer: str) -> str:
-    """Returns why the trial is undecided, and the command that measures longer."""
     begun = "1 round is" if trial.rounds == 1 else f"{trial.rounds} rounds are"
     if trial.rounds < trial.fewest:
         took = time_in_words(trial.fewest * median(trial.took_s))

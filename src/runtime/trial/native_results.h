@@ -42,7 +42,7 @@ struct NativeQuestion {
 // A result on which the ranks of a communicator have agreed.
 struct AgreedNativeResult {
   NativeQuestion question;
-  bool is_won;                             // Weft has won
+  bool is_won;
   std::int64_t found_ns = 0, cost_ns = 0;  // when the last comparison ended, how long it took
   // Notices that the result may no longer hold; nullptr if it holds for good.
   std::unique_ptr<NativeWatch> watch{};

@@ -61,7 +61,6 @@ def is_address(source: Source, node: Node) -> bool:
 
 
 def declarators(function: Node) -> Iterator[tuple[Node, Node]]:
-    """Yields each declaration of C and C++ with each of its declarators."""
     for one in descendants(function):
         if one.type in DECLARATIONS:
             for declarator in one.children_by_field_name("declarator"):
