@@ -1,9 +1,6 @@
-"""`weft bench --preset osu`: the overlap of every non-blocking collective for each MPI library and
-engine, as OSU's benchmarks print it.
-
-Why beside the benchmark's own figures: OSU's are those that people know. What they do not show is
-said in docs/benchmarking.md.
-"""
+"""Prints the overlap of every non-blocking collective for each MPI library and engine, as OSU's
+benchmarks do (`weft bench --preset osu`), since many people know these figures.
+docs/benchmarking.md says what they do not show."""
 
 from __future__ import annotations
 
@@ -35,7 +32,8 @@ LIMIT_S = 600
 
 @dataclass(frozen=True)
 class Row:
-    """Times are means over repetitions and ranks; `overlap` is in per cent, and never below 0."""
+    """One line of the output. Times are means over repetitions and ranks; `overlap` is in per cent,
+    and never below 0."""
 
     call: str
     engine: str
@@ -47,7 +45,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Figures:
-    """The tables of an MPI library."""
+    """The tables of one MPI library."""
 
     mpi: str
     ranks: int
@@ -57,7 +55,8 @@ class Figures:
 
 
 def carry_out(given: dict[str, Any], said: Collection[str], file: Optional[Path]) -> int:
-    """Returns the exit status: 1 if no library came to a result."""
+    """Measures all libraries and prints their tables. Returns the exit status: 1 if no library came
+    to a result."""
     options = options_of(given, said)
     found: list[tuple[Figures, str]] = []
     failed = []
@@ -76,13 +75,14 @@ def carry_out(given: dict[str, Any], said: Collection[str], file: Optional[Path]
 
 
 def libraries(text: Optional[str]) -> list[str]:
-    """Without a word all that are here."""
+    """Returns the libraries that the words name; without words all installed ones."""
     here = dict.fromkeys(mpi.name for mpi in mpi_libraries.found())
     return mpi_libraries.words(text or ",".join(here))
 
 
 def options_of(given: dict[str, Any], said: Collection[str]) -> dict[str, Any]:
-    """SettingsError where a word of the command line makes no sense."""
+    """Returns the program's options. Raises SettingsError for an option of the command line that
+    has no effect here."""
     for name in sorted(set(said) - OPTIONS):
         flag = experiments.flag(name)
         raise SettingsError(f"{flag} has no effect on preset {NAME}; leave it out")
