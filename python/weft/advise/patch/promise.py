@@ -27,7 +27,7 @@ from weft.measurements import statistics
 from weft.measurements.result import Statistic
 
 ROUNDS, STRETCHES = 9, 3
-# The length of a stretch, and of all together. At the ends of long ones little differs from inside.
+# Most ns of one stretch, and of all together. The ends of a long stretch matter little.
 STRETCH_NS = 600_000_000
 
 
@@ -41,7 +41,7 @@ class Promise:
     # Times of the changed form if waits that the source has before the measured first use follow
     # their calls at once. The real time lies between the two. Empty without such waits.
     waiting: list[float]
-    # The replayed unchanged calls took this share more or less than the recorded ones.
+    # Share by which the replayed unchanged calls differ from the recorded ones.
     error: float = 0.0
 
     @property
@@ -104,8 +104,8 @@ def share_of_calls(stored: Stored, advice: Advice) -> float:
 def of_round(
     library: Times, auto: Times, forms: int, share: float, elapsed_us: float
 ) -> Optional[list[float]]:
-    """Returns the times of the whole run in each form with Weft, by that without; None: a job was
-    ended early."""
+    """Returns the times of the whole run in each form with Weft, divided by the time without Weft;
+    None if a job was ended early."""
     stretches = [number for number, _ in library if number != FIRST_RUN]
     wanted = [(number, form) for number in stretches for form in range(1 + forms)]
     if not stretches or not auto.keys() >= set(wanted):
@@ -123,13 +123,13 @@ def unchanged_us(library: Times) -> float:
 
 
 def begin_us(times: Times, form: int) -> float:
-    """Returns what a form's first run takes more than a later one: requests are initialised, and
-    Weft has learnt nothing yet."""
+    """Returns how much longer a form's first run takes than a later one, since requests are
+    initialised and Weft has learnt nothing yet."""
     return times[FIRST_RUN, form] - times[0, form] if (FIRST_RUN, form) in times else 0.0
 
 
 def chosen(stretches: list[Stretch]) -> list[Stretch]:
-    """Returns a few of these stretches, which together are not longer than one may be."""
+    """Returns a few of these stretches, which together are no longer than STRETCH_NS."""
     longest = max((one.length_ns for one in stretches), default=1)
     return evenly(stretches, max(1, min(STRETCHES, int(STRETCH_NS / max(1, longest)))))
 
