@@ -6,8 +6,9 @@
 // replay NAME PLAN OUT: the plan (python/weft/advise/stretches.py) is read by
 // rank 0; NAME library: its first form alone, which is as it was. OUT gets lines "stretch form
 // microseconds": the time of the last rank. Stretch -1 is the very first run of stretch 0, in which
-// requests are initialised and Weft has learnt nothing. PLAN.rates keeps how fast each rank computes, so that
-// all jobs of a plan compute the same: measured by the first, read by those after it.
+// requests are initialised and Weft has learnt nothing. PLAN.rates keeps how fast each rank
+// computes, so that all jobs of a plan compute the same: measured by the first, read by those after
+// it.
 //   groups; each: size, ranks                             communicators
 //   operations; each: collective, bytes, group, operator
 //   stretches, forms; for each stretch, form and rank: number of steps, steps
@@ -278,8 +279,9 @@ class Form {
   double written_us_ = 0;              // time of writing that no computation is shorter by yet
 };
 
-// Runs the first stretch in this form repeatedly, so that caches are warm, the link is as busy as in a
-// running program, and Weft has learnt its engine. Returns the first run's time, in microseconds.
+// Runs the first stretch in this form repeatedly, so that caches are warm, the link is as busy as
+// in a running program, and Weft has learnt its engine. Returns the first run's time, in
+// microseconds.
 double warm_up(Form* form, const std::vector<Step>& steps) {
   constexpr double kLeast_us = 300'000;
   constexpr int kMost = 60;
@@ -306,8 +308,8 @@ double timed(Form* form, const std::vector<Step>& steps) {
   return *middle;
 }
 
-// Each form runs a stretch once before it is timed, since a link that was idle takes more at once than
-// one in the midst of a program.
+// Each form runs a stretch once before it is timed, since a link that was idle takes more at once
+// than one in the midst of a program.
 void replay(const Plan& plan, std::size_t count, int rank, Computation* computation,
             std::ostream& out) {
   Calls calls;
