@@ -78,6 +78,10 @@ def test_calls_belong_together_whatever_the_order_of_communicators_and_starts(
     assert Counter(call.site.call for call in replayed) == {f"MPI_{name}": 6 for name in names}
 
 
+def kept_in(seen: list):
+    return lambda one: seen.append(one) or one
+
+
 def test_what_a_patch_makes_is_replayed(mpi, program, advise, tmp_path, monkeypatch):
     """Here the call is planned."""
     pytest.importorskip("tree_sitter_c")
@@ -95,8 +99,13 @@ def test_what_a_patch_makes_is_replayed(mpi, program, advise, tmp_path, monkeypa
     for name, value in mpi.environment().items():
         monkeypatch.setenv(name, value)
     command = [str(word) for word in [*mpi.launcher(2), app]]
+    rounds, seen = verify.rounds, []
+    monkeypatch.setattr(verify, "rounds", lambda *words: map(kept_in(seen), rounds(*words)))
     found = promise.replayed(command, mpi.name, stored, advice, [made], 0.0)
     assert len(found.changed) == len(found.with_weft) == 2 and min(found.changed) > 0
+    # The first run of each form is timed, too: without Weft there is one form.
+    forms = [{form for stretch, form in one if stretch == verify.FIRST_RUN} for one in seen[0]]
+    assert forms == [{0}, {0, 1}]
     own.call = "MPI_Alltoallw"
     site.call = own.call
     with pytest.raises(promise.NotReplayed, match="MPI_Alltoallw is not among the calls"):

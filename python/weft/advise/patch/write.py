@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 LINE_OF_FORTRAN = 120  # most characters of a changed line; the standard permits 132
 
+# The name of a data type that is committed, in C or Fortran.
+COMMITTED = r"MPI_Type_commit\s*\(\s*&?\s*(\w+)"
+
 
 def check_lines(source: Source, *nodes: Node) -> None:
     """Raises Refusal if a node shares a line with another statement, since edits replace whole
@@ -103,13 +106,10 @@ def arguments_of_memory(found: Found, wish: Wish) -> list[str]:
 
 def own_types(found: Found, wish: Wish) -> list[str]:
     """Returns the names of the call's data types that the same source commits."""
-    source, own = found.source, []
-    for role, node in zip(roles_of(wish.call), found.arguments):
-        name = source.text(node)
-        commits = rf"MPI_Type_commit\s*\(\s*&?\s*{re.escape(name)}\b"
-        if "type" in role and re.search(commits, source.data.decode(errors="replace"), re.I):
-            own.append(name)
-    return own
+    text = found.source.data.decode(errors="replace")
+    committed = {one.lower() for one in re.findall(COMMITTED, text, re.I)}
+    arguments = zip(roles_of(wish.call), map(found.source.text, found.arguments))
+    return [name for role, name in arguments if "type" in role and name.lower() in committed]
 
 
 def change(source: Source, wish: Wish, number: int) -> Change:
