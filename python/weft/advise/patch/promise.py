@@ -104,8 +104,9 @@ def share_of_calls(stored: Stored, advice: Advice) -> float:
 def of_round(
     library: Times, auto: Times, forms: int, share: float, elapsed_us: float
 ) -> Optional[list[float]]:
-    """Returns the times of the whole run in each form with Weft, divided by the time without Weft;
-    None if a job was ended early."""
+    """Returns the times of the whole run in each form with Weft, divided by the time without Weft.
+    Returns None if a job was ended early, or if its first run was disturbed so much that no time
+    would be left."""
     stretches = [number for number, _ in library if number != FIRST_RUN]
     wanted = [(number, form) for number in stretches for form in range(1 + forms)]
     if not stretches or not auto.keys() >= set(wanted):
@@ -115,7 +116,8 @@ def of_round(
     begins = [
         (begin_us(auto, form) - begin_us(library, 0)) / elapsed_us for form in range(len(sums))
     ]
-    return [1 + share * (own / was - 1) + begin for own, begin in zip(sums, begins)]
+    times = [1 + share * (own / was - 1) + begin for own, begin in zip(sums, begins)]
+    return times if min(times) > 0 else None
 
 
 def unchanged_us(library: Times) -> float:
