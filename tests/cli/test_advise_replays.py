@@ -78,8 +78,8 @@ def test_calls_belong_together_whatever_the_order_of_communicators_and_starts(
 
 
 def kept_in(seen: list):
-    """Returns what keeps the times of a round and gives each of them the same length, since times of
-    a busy machine say nothing."""
+    """Returns what keeps the times of a round and makes all of them equal, since times of a busy
+    machine say nothing."""
 
     def of_round(times: tuple[verify.Times, verify.Times]):
         seen.append(times)
