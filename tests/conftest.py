@@ -72,7 +72,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def compile_once(pytestconfig):
     """Carries out a compiler's command, unless a worker of pytest-xdist has done so already, and
-    returns the file that it makes. Other users can read the file."""
+    returns the file that it makes. Each command has a folder of its own, which other users can
+    read."""
     own = {"compiled": pytestconfig.stash[DIRECTORY]}
     place = Path(getattr(pytestconfig, "workerinput", own)["compiled"]) / "compiled"
     place.mkdir(exist_ok=True)
@@ -89,7 +90,7 @@ def compile_once(pytestconfig):
             if not target.exists():
                 environment = {**os.environ, **(variables or {})}
                 words += ["-o", str(target)]
-                subprocess.run(words, check=True, timeout=200, env=environment)
+                subprocess.run(words, check=True, timeout=200, env=environment, cwd=folder)
         return target
 
     return compiled

@@ -1,5 +1,5 @@
 /* Usage: in_turn CALLS. It makes successive calls of MPI_Iallreduce. Between start and wait it
- * sleeps 4 ms in every first of two calls, and 20 ms in every second. Results are checked. */
+ * sleeps 8 ms in every first of two calls, and 40 ms in every second. Results are checked. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
     MPI_Request request;
     for (int k = 0; k < COUNT; ++k) own[k] = rank + call + k;
     MPI_Iallreduce(own, sum, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
-    usleep(call % 2 ? 20000 : 4000);
+    usleep(call % 2 ? 40000 : 8000);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     for (int k = 0; k < COUNT; ++k)
       if (sum[k] != ranks * (ranks - 1) / 2.0 + (double)ranks * (call + k)) wrong = 1;
