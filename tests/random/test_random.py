@@ -136,9 +136,9 @@ def test_random_programs_while_ways_are_switched(mpi, ranks, nodes, options, lev
     engine = f"auto --learn switch {options}"
     words = ("--level", level)
     setting = Setting(mpi, ranks, engine, 60, words, summary, nodes=nodes)
-    done = setting.run("--seed", 77_000, "--programs", 2 * PROGRAMS)
+    done = setting.run("--seed", 77_000, "--programs", 4 * PROGRAMS)
     assert done.returncode == 0, done.stdout
-    assert f"random: {2 * PROGRAMS} programs right" in done.stdout
+    assert f"random: {4 * PROGRAMS} programs right" in done.stdout
     sites = json.loads(summary.read_text())["learnt"]
     assert len({site["way"] for site in sites}) > 3
 
