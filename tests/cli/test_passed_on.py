@@ -111,7 +111,7 @@ def abi_conformance(compiled):
     return compiled("mpicxx_abi", CONFORMANCE, "-std=c++20", "-O1")
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.long)])
 @pytest.mark.parametrize("engine", ["function", "thread", "tcc", "assist"])
 def test_standard_abi(abi_conformance, engine, ranks):
     words = ["--groups", "results,flight,lifetime", "--largest-count", "7", "--limit-s", "150"]

@@ -278,6 +278,7 @@ def test_one_rank_without_a_launcher_is_no_trial(call, mpi):
     assert "weft try: 1 rank: did you forget mpiexec -n 4?" in done.stderr
 
 
+@pytest.mark.long
 def test_a_script_counts_all_of_its_jobs(call, tmp_path):
     """The last job has only one rank."""
     mpi = mpi_libraries.implementation("mpich")
