@@ -6,15 +6,19 @@ something that could not be fetched (WEFT_NOT_FETCHED, set by tools/setup-for-te
 
 Tests must not write to the user's cache of plans. A killed launcher of Open MPI leaves
 TMPDIR/ompi.PID, and a later one with the same process id refuses to start ("The PMIx server's
-listener thread failed to start")."""
+listener thread failed to start").
+
+Several jobs share the cores, so that ranks of Open MPI that wait must give their cores away."""
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -24,6 +28,7 @@ from weft.lab import Lab, LabUnavailable
 from weft.system import installation
 
 DIRECTORY = pytest.StashKey[Path]()
+YIELDS = "OMPI_MCA_mpi_yield_when_idle"
 # A launcher sets variables with these prefixes, and the tests themselves may run under one.
 LAUNCHER_VARIABLES = ("PMI", "HYD", "OMPI_", "SLURM_", "WEFT_", "LD_PRELOAD")
 
@@ -33,6 +38,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[DIRECTORY].chmod(0o755)  # some jobs run as another user
     os.environ["TMPDIR"] = str(config.stash[DIRECTORY])
     os.environ["XDG_CACHE_HOME"] = str(config.stash[DIRECTORY])
+    os.environ[YIELDS] = "1"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node) -> None:
+    """Tells a worker of pytest-xdist where programs are compiled for all workers."""
+    node.workerinput["compiled"] = str(node.config.stash[DIRECTORY])
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -57,6 +69,33 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     shutil.rmtree(config.stash[DIRECTORY], ignore_errors=True)
 
 
+@pytest.fixture(scope="session")
+def compile_once(pytestconfig):
+    """Carries out a compiler's command, unless a worker of pytest-xdist has done so already, and
+    returns the file that it makes. Each command has a folder of its own, which other users can
+    read."""
+    own = {"compiled": pytestconfig.stash[DIRECTORY]}
+    place = Path(getattr(pytestconfig, "workerinput", own)["compiled"]) / "compiled"
+    place.mkdir(exist_ok=True)
+
+    def compiled(
+        name: str, command: Sequence[object], variables: Mapping[str, str] | None = None
+    ) -> Path:
+        words = [str(word) for word in command]
+        folder = place / hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
+        folder.mkdir(exist_ok=True)
+        target = folder / name
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not target.exists():
+                environment = {**os.environ, **(variables or {})}
+                words += ["-o", str(target)]
+                subprocess.run(words, check=True, timeout=200, env=environment, cwd=folder)
+        return target
+
+    return compiled
+
+
 # ---- The built command --------------------------------------------------------------------------
 
 
@@ -79,7 +118,7 @@ def permitted_lab() -> None:
 
 @pytest.fixture
 def environment() -> dict[str, str]:
-    keep = ("WEFT_BUILD_DIR", "WEFT_MPI_DIR")
+    keep = ("WEFT_BUILD_DIR", "WEFT_MPI_DIR", YIELDS)
     return {
         name: value
         for name, value in os.environ.items()

@@ -120,15 +120,8 @@ LIBRARIES = {"mpich-debian": debian_mpich, "openmpi-debian": debian_openmpi, "in
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory):
+def built(compile_once):
     """Compiles a program once for each library and interface. Returns (library, program)."""
-    place = tmp_path_factory.mktemp("callers")
-
-    def compile_once(program: Path, command: list[object]) -> Path:
-        if not program.exists():
-            done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
-            assert done.returncode == 0, done.stderr
-        return program
 
     def fortran(name: str, interface: str, what: str = "collectives") -> tuple[Library, Path]:
         library = LIBRARIES[name]()
@@ -136,18 +129,15 @@ def built(tmp_path_factory):
             pytest.skip("there is no Fortran compiler: install gfortran")
         if interface not in library.interfaces:
             pytest.skip(f"{name} has no module files for this compiler")
-        program = place / f"{what}-{name}-{interface}"
         options = ["-O1", "-w", "-ffree-line-length-none", "-fallow-argument-mismatch"]
         defines = [f"-DINTERFACE_{interface}", *library.defines]
         source = SOURCES / f"{what}.F90"
         flags = library.flags(library.links_fortran)
-        command = ["gfortran", *options, *defines, f"-J{place}", source, "-o", program, *flags]
-        return library, compile_once(program, command)
+        command = ["gfortran", *options, *defines, source, *flags]
+        return library, compile_once(f"{what}-{name}-{interface}", command)
 
     def conformance(name: str) -> tuple[Library, Path]:
         library = LIBRARIES[name]()
-        sources = CONFORMANCE
-        program = place / f"conformance-{name}"
         options = [
             "-std=c++20",
             "-O1",
@@ -158,13 +148,14 @@ def built(tmp_path_factory):
         ]
         options += [f"-I{installation.ROOT}/include"]
         flags = library.flags(library.links_c)
-        return library, compile_once(program, ["c++", *options, *sources, "-o", program, *flags])
+        command = ["c++", *options, *CONFORMANCE, *flags]
+        return library, compile_once(f"conformance-{name}", command)
 
     def in_c(name: str, source: Path) -> tuple[Library, Path]:
         library = LIBRARIES[name]()
-        program = place / f"{source.stem}-{name}"
         flags = library.flags(library.links_c)
-        return library, compile_once(program, ["cc", "-g", "-O1", source, "-o", program, *flags])
+        command = ["cc", "-g", "-O1", source, *flags]
+        return library, compile_once(f"{source.stem}-{name}", command)
 
     return {"fortran": fortran, "conformance": conformance, "c": in_c}
 

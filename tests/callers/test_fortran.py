@@ -14,6 +14,12 @@ CALLERS = [
     *(("openmpi-debian", interface) for interface in ("MPIF_H", "MPI", "MPI_F08")),
     ("intelmpi", "MPIF_H"),
 ]
+# These have each library and each interface once. The blocking calls and the transfers of the other
+# callers go through the same functions of Weft.
+FEW = {("mpich-debian", "MPI_F08"), ("openmpi-debian", "MPI"), ("intelmpi", "MPIF_H")}
+FEW_SHORT = [
+    pytest.param(*caller, marks=() if caller in FEW else pytest.mark.long) for caller in CALLERS
+]
 # A run without Weft only tests the program itself.
 WITHOUT_WEFT = pytest.mark.long
 COLLECTIVES = ("Iallgather", "Iallreduce", "Ialltoall", "Ibarrier", "Ibcast", "Ireduce", "Iscan")
@@ -48,7 +54,7 @@ def test_every_engine(built, run, name, interface, engine):
 
 
 @pytest.mark.parametrize("engine", ["auto", "thread --blocking"])
-@pytest.mark.parametrize(("name", "interface"), CALLERS)
+@pytest.mark.parametrize(("name", "interface"), FEW_SHORT)
 def test_what_may_take_blocking_calls(built, run, name, interface, engine):
     """Tests engines that also take the program's blocking calls, so that both forms are Weft's and
     are compared with each other. The test above compares them with the library's."""
@@ -76,7 +82,7 @@ CASES_OF_TRANSFERS = STEPS * (3 + 2 + 3)  # includes one case for each computati
 
 
 @pytest.mark.parametrize("options", ["thread", "thread --transfers off", "assist"])
-@pytest.mark.parametrize(("name", "interface"), CALLERS)
+@pytest.mark.parametrize(("name", "interface"), FEW_SHORT)
 def test_messages_and_accesses(built, run, name, interface, options):
     library, program = built["fortran"](name, interface, "transfers")
     output, summary = run(library, program, RANKS, options)

@@ -43,7 +43,9 @@ def test_conformance(built, run, name, engine, ranks):
     assert handled["MPI_Iallreduce"] > 0
 
 
-@pytest.mark.parametrize("name", ["mpich-debian", "openmpi-debian"])
+@pytest.mark.parametrize(
+    "name", ["mpich-debian", pytest.param("openmpi-debian", marks=pytest.mark.long)]
+)
 def test_advice_is_verified(built, tmp_path, name):
     source = installation.ROOT / "tests/cli/programs/advise_ends.c"
     library, program = built["c"](name, source)

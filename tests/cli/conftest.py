@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -35,34 +35,23 @@ def mpich():
 
 
 @pytest.fixture(scope="session")
-def compiled(tmp_path_factory):
+def compiled(compile_once):
     """Compiles programs/NAME.c once, with extra arguments, and returns the program's path."""
-    directory = tmp_path_factory.mktemp("programs")
 
     def compile_program(name: str, *arguments: str, output: str = "") -> Path:
-        target = directory / (output or name)
-        if not target.exists():
-            command = ["cc", "-O1", str(SOURCES / f"{name}.c"), "-o", str(target), *arguments]
-            subprocess.run(command, check=True, timeout=120)
-        return target
+        return compile_once(output or name, ["cc", "-O1", SOURCES / f"{name}.c", *arguments])
 
     return compile_program
 
 
 @pytest.fixture(scope="session")
-def compiled_for(tmp_path_factory):
+def compiled_for(compile_once):
     """Compiles programs/NAME.c for an MPI library once, and returns the program's path."""
-    directory = tmp_path_factory.mktemp("mpi-programs")
 
-    def compile_program(library: mpi_libraries.Implementation, name: str) -> Path:
-        target = directory / f"{name}-{library.name}"
-        if not target.exists():
-            found_at = f"-Wl,-rpath,{library.prefix / 'lib'}"
-            source = SOURCES / f"{name}.c"
-            words = [library.mpiexec.parent / "mpicc", "-O1", source, "-o", target, found_at]
-            variables = {**os.environ, **library.environment()}
-            subprocess.run([str(w) for w in words], check=True, timeout=60, env=variables)
-        return target
+    def compile_program(library: mpi_libraries.Implementation, name: str, *flags: str) -> Path:
+        found_at = f"-Wl,-rpath,{library.prefix / 'lib'}"
+        command = [library.mpiexec.parent / "mpicc", "-O1", SOURCES / f"{name}.c", *flags, found_at]
+        return compile_once(f"{name}-{library.name}", command, library.environment())
 
     return compile_program
 
@@ -126,6 +115,47 @@ def script(tmp_path):
     return write
 
 
+# Modules are imported once, and each row of words is the command line of a child.
+MANY_COMMANDS = """
+import json, os, sys
+from tempfile import TemporaryFile
+from weft.cli import main
+found = []
+for words in json.load(sys.stdin):
+    with TemporaryFile("w+") as out, TemporaryFile("w+") as err:
+        child = os.fork()
+        if not child:
+            os.dup2(out.fileno(), 1)
+            os.dup2(err.fileno(), 2)
+            sys.argv = ["weft", *words]
+            sys.exit(main())
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        found.append((status, *(file.seek(0) or file.read() for file in (out, err))))
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture
+def answers(environment):
+    """Runs Weft's commands in Python, and returns each one's status and output."""
+
+    def run(commands: Sequence[Sequence[object]]) -> list[subprocess.CompletedProcess]:
+        rows = [[str(word) for word in words] for words in commands]
+        done = subprocess.run(
+            [sys.executable, "-c", MANY_COMMANDS],
+            input=json.dumps(rows),
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert done.returncode == 0, done.stderr
+        found = zip(rows, json.loads(done.stdout))
+        return [subprocess.CompletedProcess(words, *said) for words, said in found]
+
+    return run
+
+
 @pytest.fixture
 def kernel(environment, weft):
     """Runs a kernel on some ranks, under Weft if engines are named."""
@@ -157,20 +187,15 @@ def kernel(environment, weft):
 # ---- Fixtures for weft advise ----------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory):
+@pytest.fixture(scope="session")
+def program(compile_once):
     """Compiles programs/NAME for an MPI library, with debug information."""
-    directory = tmp_path_factory.mktemp("advise")
 
     def compile_for(mpi, name: str, *flags: str) -> Path:
         source = SOURCES / name
-        target = directory / f"{source.stem}.{mpi.name}{''.join(flags)}"
-        if not target.exists():
-            flags = ("-g", "-O1", "-pthread", *flags, f"-Wl,-rpath,{mpi.prefix}/lib")
-            words = [mpi.prefix / "bin/mpicc", source, "-o", target, *flags]
-            environment = {**os.environ, **mpi.environment()}
-            subprocess.run([str(w) for w in words], check=True, timeout=120, env=environment)
-        return target
+        flags = ("-g", "-O1", "-pthread", *flags, f"-Wl,-rpath,{mpi.prefix}/lib")
+        command = [mpi.prefix / "bin/mpicc", source, *flags]
+        return compile_once(f"{source.stem}.{mpi.name}", command, mpi.environment())
 
     return compile_for
 

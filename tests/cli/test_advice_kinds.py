@@ -6,6 +6,8 @@ test_advise_places.py and test_advice_changes.py, and advice on pickled objects 
 
 from __future__ import annotations
 
+import pytest
+
 from weft.advise import analysis, fragments, show, store
 
 BUSY_MS, ROUNDS = 3, 24
@@ -26,6 +28,7 @@ def may_run_us(site) -> float:
     return 0.0 if bounds is None else site.can_run_us(bounds[0])
 
 
+@pytest.mark.one_library
 def test_each_kind_of_advice_where_it_is_right_and_where_not(mpi, program, advise, tmp_path):
     command = [program(mpi, "advise_kinds.c"), BUSY_MS, ROUNDS]
     done = advise(mpi, command, "--overhead", "100%")

@@ -76,6 +76,7 @@ def test_windows(mpi, program, advise, tmp_path, inside):
     assert "of the run time is in collectives" in page and "heap_case at" in page
 
 
+@pytest.mark.one_library
 def test_windows_before(mpi, program, advise, tmp_path):
     """The program's own clock tells for each case how long ago the sent data was written."""
     command = [program(mpi, "advise_before.c"), BUSY_MS, ROUNDS]
@@ -119,6 +120,7 @@ def test_planted_windows(mpi, program, advise, tmp_path):
         assert before["most"] >= before_least - 0.01, name
 
 
+@pytest.mark.one_library
 def test_a_busy_neighbour_leaves_bounds(mpi, program, advise, tmp_path):
     command = [program(mpi, "advise_hot.c"), BUSY_MS, ROUNDS]
     done = advise(mpi, command, "--overhead", "50%", "--json", "s.json")
@@ -129,6 +131,7 @@ def test_a_busy_neighbour_leaves_bounds(mpi, program, advise, tmp_path):
     assert bounds["least"] < bounds["most"] and bounds["most"] >= BUSY_MS * 1e3
 
 
+@pytest.mark.one_library
 def test_the_timeline_has_calls_and_windows(mpi, program, advise, tmp_path):
     command = [program(mpi, "advise_windows.c"), 1, ROUNDS]
     done = advise(mpi, command, "--overhead", "50%", "--trace", "t.json")
@@ -148,6 +151,7 @@ def test_the_timeline_has_calls_and_windows(mpi, program, advise, tmp_path):
     assert any(e["cat"] == "result left alone" and e["dur"] >= 1000 for e in spans)
 
 
+@pytest.mark.one_library
 def test_the_timeline_follows_nonblocking_calls(mpi, program, advise, tmp_path):
     advise(mpi, [program(mpi, "advise_ends.c"), "nonblocking"], "--trace", "t.json")
     events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
@@ -187,6 +191,7 @@ def test_the_timeline_has_wefts_threads(mpi, weft, advise, tmp_path, inside):
     assert "rank 1, weft-progress" in (tmp_path / "weft-advise.html").read_text()
 
 
+@pytest.mark.one_library
 def test_a_long_run_keeps_its_first_and_latest_events(mpi, program, advise, tmp_path):
     done = advise(mpi, [program(mpi, "advise_many.c"), "calls"], "--trace", "t.json")
     assert done.returncode == 0, done.stderr
@@ -232,6 +237,7 @@ def test_nothing_is_disturbed(mpi, program, advise, environment, name):
     assert watched.stdout.splitlines()[: SAFETY[name]] == plain.stdout.splitlines()
 
 
+@pytest.mark.one_library
 def test_without_a_budget_no_result_is_observed(mpi, program, advise, tmp_path):
     command = [program(mpi, "advise_windows.c"), 0, ROUNDS]
     done = advise(mpi, command, "--overhead", 0, "--json", "s.json")
@@ -244,12 +250,14 @@ def test_the_exit_status_is_the_programs(mpi, program, advise):
     assert advise(mpi, [program(mpi, "advise_ends.c"), "exit"]).returncode == 3
 
 
+@pytest.mark.one_library
 def test_without_collectives(mpi, program, advise, tmp_path):
     done = advise(mpi, [program(mpi, "advise_ends.c"), "none"])
     assert (done.returncode, done.stdout.count("called no collective")) == (0, 1)
     assert "called no collective" in (tmp_path / "weft-advise.html").read_text()
 
 
+@pytest.mark.one_library
 def test_what_a_child_calls_is_not_its_parents(mpi, program, advise, tmp_path):
     done = advise(mpi, [program(mpi, "advise_ends.c"), "fork"])
     assert done.returncode == 0, done.stderr
@@ -299,6 +307,7 @@ def test_the_first_word_that_is_no_option_is_the_program(program, advise):
     assert (done.returncode, done.stdout.count("called no collective")) == (0, 1), done.stderr
 
 
+@pytest.mark.one_library
 def test_many_communicators_one_after_the_other(mpi, program, advise, tmp_path):
     """The program makes 10,000 communicators with two calls each, which is more than a rank
     records."""
@@ -311,6 +320,7 @@ def test_many_communicators_one_after_the_other(mpi, program, advise, tmp_path):
     assert sum(row["calls"] for row in stored["site"]) == 2 * 20_000
 
 
+@pytest.mark.one_library
 def test_without_symbols(mpi, program, advise, tmp_path):
     stripped = program(mpi, "advise_ends.c", "-s")
     done = advise(mpi, [stripped, "exit"], "--json", "s.json")
@@ -355,6 +365,7 @@ def test_python_in_a_directory_whose_name_is_no_text(advise, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.one_library
 @pytest.mark.skipif(
     not (importlib.util.find_spec("mpi4py") and importlib.util.find_spec("numpy")),
     reason=f"needs mpi4py and numpy: {sys.executable} -m pip install mpi4py numpy",
@@ -419,6 +430,7 @@ def test_bad_input_gets_a_sentence(call, words, sentence):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.one_library
 def test_each_communicator_is_itself_however_many_there_are(mpi, program, advise, tmp_path):
     assert advise(mpi, [program(mpi, "advise_many.c"), "communicators"]).returncode == 0
     arrivals = store.read(tmp_path / "weft-advise.sqlite")["arrival"]
@@ -426,6 +438,7 @@ def test_each_communicator_is_itself_however_many_there_are(mpi, program, advise
     assert {one["sequence"] for one in arrivals} == {1, 2, 3}
 
 
+@pytest.mark.one_library
 def test_sites_that_find_no_place_are_together(mpi, program, advise, tmp_path):
     done = advise(mpi, [program(mpi, "advise_many.c"), "sites"])
     assert done.returncode == 0, done.stderr
@@ -441,6 +454,7 @@ def test_a_program_without_mpi(call, tmp_path):
     assert "nothing was recorded" in done.stderr
 
 
+@pytest.mark.one_library
 def test_calls_that_never_wait_are_counted_and_sampled(mpi, program, advise, tmp_path):
     advise(mpi, [program(mpi, "advise_polls.c")], "--json", "s.json")
     calls = store.read(tmp_path / "weft-advise.sqlite")["call"]

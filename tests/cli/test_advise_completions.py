@@ -3,6 +3,7 @@ program's own clock, since the load of the machine decides how long they are."""
 
 from __future__ import annotations
 
+import pytest
 from advise_runs import sites
 
 
@@ -39,6 +40,7 @@ def test_windows_after_a_wait(mpi, program, advise, tmp_path):
     assert found["gaps MPI_Iallgatherv"]["window_after_us"] is None
 
 
+@pytest.mark.one_library
 def test_a_window_after_the_wait_of_another_thread(mpi, program, advise, tmp_path):
     own, found = measured(mpi, program, advise, tmp_path, "thread")
     assert is_within(found["thread MPI_Iallreduce"], own["thread"])

@@ -43,6 +43,7 @@ def test_what_other_ranks_may_touch_is_unknown(mpi, weft, program, advise, tmp_p
         assert window is None or least - 0.01 <= window["median"] <= most + 0.01, name
 
 
+@pytest.mark.one_library
 def test_code_that_is_loaded_for_each_call(mpi, program, advise, tmp_path):
     """The call's line, and the function inlined around it, are known although the code has been
     unloaded."""

@@ -16,6 +16,7 @@ ROUNDS = 20
 SOURCES = Path(__file__).parent / "programs"
 
 
+@pytest.mark.one_library
 def test_what_may_be_in_flight_together_and_what_not(mpi, program, advise, tmp_path):
     done = advise(mpi, [program(mpi, "advise_order.c"), ROUNDS], "--overhead", "100%")
     assert done.returncode == 0, done.stderr

@@ -30,6 +30,7 @@ def found(mpi, program, advise, tmp_path):
     return {name.split()[0]: one for name, one in found.items() if not name.endswith("MPI_Reduce")}
 
 
+@pytest.mark.one_library
 def test_places_and_calls(found, tmp_path):
     """The place of a copy is that of its caller. The place of a result that is passed to MPI is
     that call."""
@@ -75,6 +76,7 @@ def test_persistent_collectives_are_sites(program, advise, tmp_path):
     assert len(stored["arrival"]) == 2 * (CALLS + 1)
 
 
+@pytest.mark.one_library
 def test_waits_for_messages_have_places(mpi, program, advise, tmp_path):
     """The program completes messages by one wait for two messages, by tests, and by a wait for each
     persistent one."""

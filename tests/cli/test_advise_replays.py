@@ -60,6 +60,7 @@ def test_verify_replays_blocks_for_each_rank(program, advise, tmp_path):
             assert row["bytes"] == 8000 * row["calls"]  # the bytes are those of all ranks' blocks
 
 
+@pytest.mark.one_library
 def test_calls_belong_together_whatever_the_order_of_communicators_and_starts(
     mpi, program, advise, tmp_path
 ):
@@ -88,6 +89,7 @@ def kept_in(seen: list):
     return of_round
 
 
+@pytest.mark.one_library
 def test_what_a_patch_makes_is_replayed(mpi, program, advise, tmp_path, monkeypatch):
     """Here the call is planned."""
     pytest.importorskip("tree_sitter_c")
@@ -144,6 +146,7 @@ def test_verify_in_the_lab(weft, environment, tmp_path, permitted_lab):
         assert f"{rounds} replays say" in " ".join(done.stdout.split())
 
 
+@pytest.mark.one_library
 def test_verify_behind_a_launcher_is_refused(mpi, program, advise):
     done = advise(mpi, [program(mpi, "advise_ends.c"), "none"], "--verify", inside=True)
     assert done.returncode != 0

@@ -75,12 +75,14 @@ def test_a_right_program_has_none(mpi, run, program):
     assert (done.returncode, found["findings"]) == (0, []), done.stderr
 
 
+@pytest.mark.one_library
 def test_right_programs_that_end_operations_in_other_ways_have_none(mpi, run, program, monkeypatch):
     monkeypatch.setenv("MPICH_ASYNC_PROGRESS", "1")  # MPICH's own thread makes progress
     done, found = run(mpi, program(mpi, "rightly.c", "-ldl"))
     assert (done.returncode, found["findings"]) == (0, []), done.stderr
 
 
+@pytest.mark.one_library
 def test_without_guards_a_right_program_has_none(mpi, weft, program, tmp_path):
     file, right = tmp_path / "found.json", [program(mpi, "planted.c"), "right"]
     words = words_for(weft, mpi, file, 2, right, "--overhead", "0%")
@@ -122,6 +124,7 @@ def test_python(mpi, run):
     assert run(mpi, *in_python(mpi, "planted.py", "right"))[1]["findings"] == []
 
 
+@pytest.mark.one_library
 @needs_mpi4py
 def test_mpi_is_finalised_when_the_interpreter_has_ended(mpi, run, program, tmp_path):
     """The call comes from a library in mpi4py's folder, for which the interpreter knows the line

@@ -62,6 +62,7 @@ def test_it_is_read_and_stays(job, tmp_path):
     assert [path.name for path in folder.iterdir()] == ["plans"]
 
 
+@pytest.mark.one_library
 def test_plans_of_another_machine_have_no_effect(job, tmp_path):
     """The foreign plans name an algorithm that does not exist. The job measures for itself, and the
     foreign plans stay in the file."""

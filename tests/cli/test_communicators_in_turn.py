@@ -33,7 +33,10 @@ def test_on_two_nodes(all_right, way):
 
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
-@pytest.mark.parametrize(("ranks", "nodes"), [(2, []), (4, TWO_NODES)], ids=["one", "two"])
+@pytest.mark.parametrize(
+    ("ranks", "nodes"),
+    [pytest.param(2, [], id="one"), pytest.param(4, TWO_NODES, id="two", marks=pytest.mark.long)],
+)
 def test_a_further_one_needs_no_memory_of_the_system(all_right, tmp_path, ranks, nodes):
     def calls(count: int) -> int:
         place = tmp_path / str(count)

@@ -31,9 +31,21 @@ def gpu_library(family):
     return path
 
 
-@pytest.mark.parametrize("engine", ["", "thread"])
-@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
-def test_equal(mpi, engine, tmp_path):
+# The program leaves out the longest buffers, or nothing.
+AMOUNTS = pytest.mark.parametrize("amount", ["quick", pytest.param("", marks=pytest.mark.long)])
+
+
+@AMOUNTS
+@pytest.mark.parametrize(
+    ("mpi", "engine"),
+    [
+        ("mpich", ""),
+        ("openmpi", "thread"),
+        pytest.param("mpich", "thread", marks=pytest.mark.long),
+        pytest.param("openmpi", "", marks=pytest.mark.long),
+    ],
+)
+def test_equal(mpi, engine, amount, tmp_path):
     """`engine` is Weft's; if it is empty, the program runs without Weft.
 
     There are three ranks, so that the two neighbours on a ring differ."""
@@ -45,7 +57,7 @@ def test_equal(mpi, engine, tmp_path):
     weft = [installation.weft_command(), "run", "--engine", engine, f"--summary=json:{summary}"]
     command = [*library.launcher(3), *into_files(tmp_path), *([*weft, "--"] if engine else [])]
     done = subprocess.run(
-        [str(word) for word in [*command, program, STANDIN]],
+        [str(word) for word in [*command, program, STANDIN, *amount.split()]],
         env={**os.environ, **library.environment(), "OMPI_MCA_mpi_yield_when_idle": "1"},
         capture_output=True,
         text=True,
@@ -99,6 +111,7 @@ OFF = f"{BY_MPI}WEFT_GPU_ONE_KERNEL is off"
 STRANGERS = f"{BY_MPI}cuIpcOpenMemHandle: CUDA_ERROR_PEER_ACCESS_UNSUPPORTED"
 
 
+@AMOUNTS
 @pytest.mark.parametrize(
     ("options", "variables"),
     [
@@ -114,9 +127,9 @@ STRANGERS = f"{BY_MPI}cuIpcOpenMemHandle: CUDA_ERROR_PEER_ACCESS_UNSUPPORTED"
         ((STRANGERS,), {"WEFT_STANDIN_DEVICES": "2", "WEFT_STANDIN_STRANGERS": "0-1"}),
     ],
 )
-def test_equal_as_the_user_chooses(options, variables):
+def test_equal_as_the_user_chooses(options, variables, amount):
     """There are two ranks, since three take three times as long on two cores."""
-    done = run("gpu_streams", STANDIN, *options, ranks=2, **variables)
+    done = run("gpu_streams", STANDIN, *amount.split(), *options, ranks=2, **variables)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "cases equal" in done.stdout
 

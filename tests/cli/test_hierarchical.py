@@ -175,7 +175,7 @@ def sent_by_a_call(lab, tmp_path):
     ("mpi", "options"),
     [
         ("mpich", []),
-        ("openmpi", []),
+        pytest.param("openmpi", [], marks=pytest.mark.long),
         ("mpich", ["--reproducible"]),
         ("mpich", ["--algorithm=allreduce=hierarchical-library"]),
     ],
@@ -187,6 +187,7 @@ def test_bytes_on_the_links(mpi, options, program, sent_by_a_call):
         assert 0.99 <= sent / MIB <= 1.03  # TCP may have sent some bytes twice in one of the runs
 
 
+@pytest.mark.one_library
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
 def test_bytes_of_blocks_on_the_links(mpi, program, sent_by_a_call):
     """A block, or a node's sum of it, is sent to each node once."""

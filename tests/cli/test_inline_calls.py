@@ -37,30 +37,31 @@ def test_start_and_wait_are_short(program, tmp_path, role, learn, capsys):
 
 @needs_valgrind
 @pytest.mark.parametrize(
-    ("doubles", "end"), [(1, "wait"), (512, "wait"), (1, "waitall"), (1, "test")]
+    ("doubles", "end"),
+    [
+        (1, "wait"),
+        (1, "test"),
+        pytest.param(512, "wait", marks=pytest.mark.long),
+        pytest.param(1, "waitall", marks=pytest.mark.long),
+    ],
 )
 @pytest.mark.parametrize("role", ["root", "reader"])
-def test_no_list_and_no_new_request(program, tmp_path, role, doubles, end):
+def test_no_list_and_no_new_request_and_the_library_is_asked_now_and_then(
+    program, tmp_path, role, doubles, end
+):
+    """Without calls of MPI_Iprobe the library's own messages would not progress if the program
+    makes no other calls."""
+    calls = 200
     words = (role, f"{doubles} {end}", "counted_*", "auto")
-    text = profile(program, 50, tmp_path / "out", "--learn=off", *words)
+    text = profile(program, calls, tmp_path / "out", "--learn=off", *words)
+    asked = re.findall(r"^cfn=PMPI_Iprobe\ncalls=(\d+)", text, re.MULTILINE)
+    assert sum(map(int, asked)) >= calls // 64
     assert "weft::SharedMemoryCall::progress" in text
     assert "weft::Progress::submit" not in text
     assert "weft::Requests::find" not in text
     made = re.findall(r"^cfn=PMPI_Grequest_start\ncalls=(\d+)", text, re.MULTILINE)
     assert [int(calls) for calls in made] == [1]
     assert not re.search("PMPI_(Wait|Test)", text)
-
-
-@needs_valgrind
-@pytest.mark.parametrize("end", ["wait", "test"])
-@pytest.mark.parametrize("role", ["root", "reader"])
-def test_the_library_is_asked_now_and_then(program, tmp_path, role, end):
-    """Without calls of MPI_Iprobe the library's own messages would not progress if the program
-    makes no other calls."""
-    words = (role, f"1 {end}", "counted_*", "auto")
-    text = profile(program, 200, tmp_path / "out", "--learn=off", *words)
-    asked = re.findall(r"^cfn=PMPI_Iprobe\ncalls=(\d+)", text, re.MULTILINE)
-    assert sum(int(calls) for calls in asked) >= 200 // 64
 
 
 @pytest.fixture

@@ -23,10 +23,10 @@ CALLS = {
         ("mpich", 3, "auto --learn switch"),
         ("mpich", 4, "auto --init-budget 0"),
         ("mpich", 3, "thread --blocking"),
-        ("mpich", 2, "native"),
+        pytest.param("mpich", 2, "native", marks=pytest.mark.long),
         ("openmpi", 3, "auto"),
-        ("openmpi", 2, "auto --learn switch"),
-        ("openmpi", 2, "thread --blocking"),
+        pytest.param("openmpi", 2, "auto --learn switch", marks=pytest.mark.long),
+        pytest.param("openmpi", 2, "thread --blocking", marks=pytest.mark.long),
         ("intelmpi", 2, "auto --learn switch"),
     ],
 )

@@ -128,7 +128,7 @@ def test_a_report_that_cannot_be_written_is_said(environment):
     assert done.stderr == "stencil: cannot write what was found to the standard output\n"
 
 
-@pytest.mark.parametrize("ranks", [1, 3, 5])
+@pytest.mark.parametrize("ranks", [1, 3, pytest.param(5, marks=pytest.mark.long)])
 def test_as_few_points_as_ranks_are_enough(kernel, ranks):
     """This is the smallest problem that each kernel accepts. Some ranks of cpals have no entry."""
     least = max(ranks, 1)

@@ -135,6 +135,7 @@ def two_ranks(first: Path, second: Path, **more: str) -> subprocess.CompletedPro
     return subprocess.run(jobs, env=variables, capture_output=True, text=True, timeout=100)
 
 
+@pytest.mark.long
 def test_without_metis_one_sentence_says_what_brings_it(tmp_path):
     """The program was built without METIS, or only one of the ranks has it."""
     without = built(tmp_path / "pipecg")
@@ -157,6 +158,7 @@ def test_no_place_of_metis_is_in_the_program(metis):
     assert b"libmetis.so.5" in program and b"/libmetis" not in program
 
 
+@pytest.mark.long
 def test_that_metis_fails_is_said(tmp_path):
     """A stand-in replaces METIS's library, and fails to divide anything."""
     source, library = tmp_path / "metis.c", tmp_path / "libfails.so"

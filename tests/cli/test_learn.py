@@ -22,21 +22,20 @@ BLOCKING = "blocking "
 SITES = ("allreduce, predefined operator, below 64 KiB", "bcast, below 64 KiB")
 
 
-def built(name, directory, *options):
-    path = directory / name
-    source = installation.ROOT / f"tests/cli/programs/{name}.c"
-    compiler = MPICH.mpiexec.parent / "mpicc"
-    subprocess.run(
-        [compiler, "-O2", "-g", *options, source, "-o", path]
-        + [f"-Wl,-rpath,{compiler.parent.parent / 'lib'}"],
-        check=True,
-    )
-    return path
+@pytest.fixture(scope="session")
+def built(compile_once):
+    def build(name, *options):
+        source = installation.ROOT / f"tests/cli/programs/{name}.c"
+        compiler = MPICH.mpiexec.parent / "mpicc"
+        found_at = f"-Wl,-rpath,{compiler.parent.parent / 'lib'}"
+        return compile_once(name, [compiler, "-O2", "-g", *options, source, found_at])
+
+    return build
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory):
-    return built("learning", tmp_path_factory.mktemp("learning"))
+@pytest.fixture
+def program(built):
+    return built("learning")
 
 
 @pytest.fixture
@@ -180,10 +179,10 @@ def test_what_is_known_meets_its_rival_once_more(run, tmp_path):
     assert all(site["calls_on_trial"] > 0 for site in again.values())
 
 
-@pytest.mark.parametrize("hosts", ["a:1,b:1", "a:2"])
-def test_calls_that_take_turns_are_learnt_about_one_by_one(run, tmp_path, hosts):
+@pytest.mark.parametrize("hosts", ["a:1,b:1", pytest.param("a:2", marks=pytest.mark.long)])
+def test_calls_that_take_turns_are_learnt_about_one_by_one(run, built, tmp_path, hosts):
     """The results for each call of the cycle are stored for the next run."""
-    in_turn = built("in_turn", tmp_path)
+    in_turn = built("in_turn")
     sites, _ = run(280, program=in_turn, hosts=hosts)
     words = [f"{SITES[0]}, call {number} of 2 in turn" for number in (1, 2)]
     assert list(sites) == words
@@ -202,10 +201,10 @@ def test_calls_that_take_turns_are_learnt_about_one_by_one(run, tmp_path, hosts)
         assert again[site]["calls_on_trial"] == 0
 
 
-def test_what_is_found_on_a_lane_is_kept_apart(run, tmp_path):
+def test_what_is_found_on_a_lane_is_kept_apart(run, built, tmp_path):
     """A communicator on shared tags cannot use the library's whole collectives, which may be the
     fastest variant on others."""
-    lane = built("learning_on_a_lane", tmp_path)
+    lane = built("learning_on_a_lane")
     run(200)
     sites, _ = run(200, program=lane)
     (site,) = sites.values()
@@ -220,9 +219,9 @@ def test_what_is_found_on_a_lane_is_kept_apart(run, tmp_path):
     assert (found["way"], found["calls_on_trial"]) == (site["way"], 0)
 
 
-def test_blocking_calls_over_nodes_are_learnt_about(run, tmp_path):
+def test_blocking_calls_over_nodes_are_learnt_about(run, built):
     """The library's allreduce is slowed down, so that Weft can gain on any machine."""
-    slow = built("slow_allreduce", tmp_path, "-shared", "-fPIC")
+    slow = built("slow_allreduce", "-shared", "-fPIC")
     words = BLOCKING + SITES[0]
     sites, _ = run(200, 1, "blocking", blocking=True, tool=slow)
     assert {BLOCKING + site for site in SITES} <= set(sites)
@@ -236,10 +235,10 @@ def test_blocking_calls_over_nodes_are_learnt_about(run, tmp_path):
     assert run(100, 1, "blocking", options=["--blocking"], blocking=True)[0] == {}
 
 
-def test_waiting_for_a_rank_that_comes_late_is_told_apart(run, tmp_path):
+def test_waiting_for_a_rank_that_comes_late_is_told_apart(run, built):
     late_us = 30_000
     # A slow library makes sure that Weft's variants are tried.
-    slow = built("slow_allreduce", tmp_path, "-shared", "-fPIC")
+    slow = built("slow_allreduce", "-shared", "-fPIC")
     sites, _ = run(60, 1, "blocking", late_us, blocking=True, tool=slow)
 
     def least_us(site):
@@ -333,8 +332,8 @@ def test_blocking_calls_may_switch_all_the_time(run, ranks, hosts):
 # Rank 0 has more calls in flight than a comparison waits for before the others start any. A
 # duplication of the communicator must not wait then, nor overtake deferred calls.
 @pytest.mark.parametrize(("ranks", "hosts"), [(2, "a:1,b:1"), (3, "a:2,b:1")])
-def test_communicators_may_be_duplicated_while_calls_are_held(run, tmp_path, ranks, hosts):
-    duplications = built("duplications", tmp_path)
+def test_communicators_may_be_duplicated_while_calls_are_held(run, built, ranks, hosts):
+    duplications = built("duplications")
     sites, _ = run(
         40, 10, options=["--learn", "switch"], ranks=ranks, hosts=hosts, program=duplications
     )
@@ -376,8 +375,8 @@ def test_workers_are_tried_for_long_data(run, tmp_path):
 @pytest.mark.parametrize(
     ("hosts", "blocking"), [("a:2,b:2", False), ("a:2,b:2", True), ("a:4", False)]
 )
-def test_other_sizes_of_parts_are_ways(run, tmp_path, hosts, blocking):
-    longer = built("learning", tmp_path, "-DCOUNT=32768")
+def test_other_sizes_of_parts_are_ways(run, built, tmp_path, hosts, blocking):
+    longer = built("learning", "-DCOUNT=32768")
     words = [1, "blocking"] if blocking else []
     job = {"hosts": hosts, "blocking": blocking, "ranks": 4, "program": longer}
     sites, _ = run(120, *words, **job)
@@ -439,8 +438,8 @@ def test_layouts_are_told_apart(run, tmp_path):
 
 # There is room for 64 call classes. Those of the program's first phase are replaced by those of the
 # second one, in the same call on all ranks.
-def test_sites_that_are_no_longer_called_make_room(run, tmp_path):
-    many = built("many_call_classes", tmp_path)
+def test_sites_that_are_no_longer_called_make_room(run, built):
+    many = built("many_call_classes")
     sites, _ = run(17400, options=["--learn", "switch"], program=many)
     assert len(sites) >= 64 + 3
     words = ("allgather, below 16 bytes", "alltoall, below 16 bytes")
@@ -483,13 +482,13 @@ def test_on_one_node_ways_may_switch_all_the_time(run, ranks):
         assert 0 < entry["handled"] < entry["seen"]
 
 
-def test_on_one_node_data_with_holes_are_packed_by_their_caller(run, tmp_path):
+def test_on_one_node_data_with_holes_are_packed_by_their_caller(run, built):
     """Each rank has another datatype. Only the application's thread calls the library, and Weft's
     thread continues while it blocks there."""
-    tool = built("main_thread_only", tmp_path, "-shared", "-fPIC")
+    tool = built("main_thread_only", "-shared", "-fPIC")
     options = ["--learn", "switch", "--init-budget=0"]
     calls = 40
-    holes = built("holes", tmp_path)
+    holes = built("holes")
     _, done = run(calls, options=options, ranks=3, hosts="a:3", program=holes, tool=tool)
     assert done.stdout.count("right") == 3
     for name in ("bcast", "gather", "scatter", "allgather", "alltoall"):

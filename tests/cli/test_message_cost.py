@@ -17,14 +17,11 @@ MOST_INSTRUCTIONS = 25
 TIMES = 200
 
 
-@pytest.fixture(scope="module", params=["thread", "tcc"])
-def profile(request, tmp_path_factory):
+@pytest.fixture(scope="module", params=["thread", pytest.param("tcc", marks=pytest.mark.long)])
+def profile(request, compiled_for, tmp_path_factory):
     """Profiles rank 0 by callgrind."""
     place = tmp_path_factory.mktemp("message_cost")
-    source = installation.ROOT / "tests/cli/programs/message_cost.c"
-    program, library = place / "message_cost", f"-Wl,-rpath,{MPICH.prefix / 'lib'}"
-    command = [MPICH.prefix / "bin/mpicc", "-O1", source, "-o", program, library]
-    subprocess.run(command, check=True, timeout=60)
+    program = compiled_for(MPICH, "message_cost")
     callgrind = ["valgrind", "-q", "--tool=callgrind", "--compress-strings=no"]
     callgrind += ["--separate-threads=yes", f"--callgrind-out-file={place / 'out'}"]
     weft = [installation.weft_command(), "run", f"--engine={request.param}", "--"]

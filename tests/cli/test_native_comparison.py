@@ -12,23 +12,21 @@ from weft.system import installation, mpi_libraries
 pytestmark = pytest.mark.covering
 
 MPICH = mpi_libraries.implementation("mpich")
-SOURCES = installation.ROOT / "tests/cli/programs"
 REASON = "the MPI library's own call was measured, and is as fast here"
 ALLREDUCE = ("funneled", "funneled", "blocking")
 BLOCKING = "or the library's blocking call"
 
 
-def compiled(source, place, *options):
-    target = place / source.removesuffix(".c")
-    library = f"-Wl,-rpath,{MPICH.prefix / 'lib'}"
-    command = [MPICH.prefix / "bin/mpicc", *options, SOURCES / source, "-o", target, library]
-    subprocess.run(command, check=True, timeout=60)
-    return target
+@pytest.fixture
+def program(compiled_for):
+    return compiled_for(MPICH, "levels")
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory):
-    return compiled("levels.c", tmp_path_factory.mktemp("comparison"))
+@pytest.fixture
+def tool(compiled_for):
+    """Compiles a tool that is preloaded behind Weft. How long its loops take must not depend on
+    what a compiler makes of them."""
+    return lambda name: compiled_for(MPICH, name, "-O0", "-shared", "-fPIC")
 
 
 @pytest.fixture
@@ -69,8 +67,8 @@ def verdict(cache):
     return line.split("\t")
 
 
-def test_a_library_that_is_slower_loses_and_that_is_kept(run, tmp_path):
-    slow = compiled("slow_allreduce.c", tmp_path, "-shared", "-fPIC")
+def test_a_library_that_is_slower_loses_and_that_is_kept(run, tool, tmp_path):
+    slow = tool("slow_allreduce")
     for doubts in ("1", "0"):
         assert run(PATIENT, preload=slow)["handled"] == 2
         _, winner, doubts_left, times = verdict(tmp_path / "plans")
@@ -79,10 +77,10 @@ def test_a_library_that_is_slower_loses_and_that_is_kept(run, tmp_path):
     assert run("--init-budget=1us")["handled"] == 2
 
 
-def test_what_the_other_side_leaves_in_the_caches_is_no_part_of_a_long_call(run, tmp_path):
-    tool = compiled("fast_at_first.c", tmp_path, "-shared", "-fPIC")
+def test_what_the_other_side_leaves_in_the_caches_is_no_part_of_a_long_call(run, tool):
+    preload = tool("fast_at_first")
     # This budget suffices for the measurement on a loaded machine.
-    calls = run("--init-budget=100s", preload=tool)
+    calls = run("--init-budget=100s", preload=preload)
     assert calls["handled"] == 2
 
 
@@ -94,16 +92,16 @@ def settle(cache, winner):
     return settled
 
 
-def test_what_the_library_has_won_stays_the_librarys(run, tmp_path):
-    slow = compiled("slow_allreduce.c", tmp_path, "-shared", "-fPIC")
+def test_what_the_library_has_won_stays_the_librarys(run, tool, tmp_path):
+    slow = tool("slow_allreduce")
     run(PATIENT)
     settle(tmp_path / "plans", "library")
     assert run(PATIENT, preload=slow)["passed_on"] == {REASON: 2}
 
 
-def test_what_was_decided_in_an_earlier_way_is_held_again(run, tmp_path):
+def test_what_was_decided_in_an_earlier_way_is_held_again(run, tool, tmp_path):
     """The key of such a line does not end with the variant with which the library was compared."""
-    slow = compiled("slow_allreduce.c", tmp_path, "-shared", "-fPIC")
+    slow = tool("slow_allreduce")
     run(PATIENT)
     settled, cache = settle(tmp_path / "plans", "library"), tmp_path / "plans"
     key = settled.split("\t")[0]
@@ -113,13 +111,13 @@ def test_what_was_decided_in_an_earlier_way_is_held_again(run, tmp_path):
 
 
 @pytest.mark.parametrize("library", ["slow", "fast"])
-def test_what_weft_has_won_is_looked_at_again_and_kept(run, tmp_path, library):
+def test_what_weft_has_won_is_looked_at_again_and_kept(run, tool, tmp_path, library):
     """The cores of a virtual machine may have moved since. The new result holds for this run
     only."""
-    tool = compiled(f"{library}_allreduce.c", tmp_path, "-shared", "-fPIC")
+    preload = tool(f"{library}_allreduce")
     run(PATIENT)
     settled = settle(tmp_path / "plans", "node-flat")
-    calls = run(PATIENT, preload=tool)
+    calls = run(PATIENT, preload=preload)
     if library == "slow":
         assert calls["handled"] == 2
     else:
@@ -127,14 +125,14 @@ def test_what_weft_has_won_is_looked_at_again_and_kept(run, tmp_path, library):
     assert "\t".join(verdict(tmp_path / "plans")) == settled
 
 
-def test_a_look_is_taken_once_in_a_run(run, tmp_path):
+def test_a_look_is_taken_once_in_a_run(run, compiled_for, tool, tmp_path):
     """The comparison is repeated once per run, and not on each communicator. It calls the library
     at most 300 times."""
-    tool = compiled("fast_allreduce.c", tmp_path, "-shared", "-fPIC")
-    many, communicators = compiled("allreduces.c", tmp_path), 20
+    preload = tool("fast_allreduce")
+    many, communicators = compiled_for(MPICH, "allreduces"), 20
     run(PATIENT)
     settle(tmp_path / "plans", "node-flat")
-    calls = run(PATIENT, preload=tool, command=(many, communicators))
+    calls = run(PATIENT, preload=preload, command=(many, communicators))
     assert calls["passed_on"] == {REASON: 2 * communicators}
     made = [int(line.split()[1]) for line in calls["said"].splitlines() if "fast:" in line]
     assert len(made) == 2 and max(made) <= 1 + 3 * 100 + communicators

@@ -14,7 +14,6 @@ from weft.system import installation, mpi_libraries
 pytestmark = pytest.mark.covering
 
 MOVES = ("Bcast", "Gather", "Scatter", "Allgather", "Alltoall")
-SOURCES = installation.ROOT / "tests/cli/programs"
 LIBRARY_WINS = "the MPI library's own call was measured, and is as fast here"
 BYTES = 300_001
 PATIENT = "--init-budget=10s"  # enough time for the measurement on a busy machine
@@ -26,14 +25,6 @@ def found(mpi, program="shared_buffers"):
     if not library.program(program).exists() or not library.mpiexec.exists():
         pytest.skip(f"needs {mpi_libraries.make_target(mpi)}")
     return library
-
-
-def compiled(library, source, place, *options):
-    target = place / source.removesuffix(".c")
-    path = f"-Wl,-rpath,{library.prefix / 'lib'}"
-    command = [library.prefix / "bin/mpicc", *options, SOURCES / source, "-o", target, path]
-    subprocess.run([str(word) for word in command], check=True, timeout=60)
-    return target
 
 
 def forms(name):
@@ -83,15 +74,14 @@ def test_not_where_it_is_not_wanted(options, tmp_path):
     assert summary["one_copy_bytes"] == 0
 
 
-@pytest.fixture(scope="module")
-def bcast(tmp_path_factory):
-    return compiled(found("mpich"), "one_copy.c", tmp_path_factory.mktemp("one_copy"))
+@pytest.fixture
+def bcast(compiled_for):
+    return compiled_for(found("mpich"), "one_copy")
 
 
-@pytest.fixture(scope="module")
-def no_readv(tmp_path_factory):
-    place = tmp_path_factory.mktemp("no_readv")
-    return compiled(found("mpich"), "no_readv.c", place, "-shared", "-fPIC")
+@pytest.fixture
+def no_readv(compiled_for):
+    return compiled_for(found("mpich"), "no_readv", "-shared", "-fPIC")
 
 
 @pytest.fixture
@@ -198,11 +188,10 @@ def test_what_was_measured_before_holds(run_bcast, tmp_path, least, used):
     assert entry_of(summary)["handled"] == 12
 
 
-def test_a_call_is_left_to_a_library_that_is_faster(run_bcast, tmp_path):
+def test_a_call_is_left_to_a_library_that_is_faster(run_bcast, compiled_for, tmp_path):
     """Engine auto has measured the library's own call, whatever the rule says about copies."""
     cache = tmp_path / "plans"
-    library = found("mpich")
-    slow = compiled(library, "slow_bcast.c", tmp_path, "-shared", "-fPIC")
+    slow = compiled_for(found("mpich"), "slow_bcast", "-shared", "-fPIC")
     run_bcast(PATIENT)
     planted(cache, 65536)
     text = cache.read_text()

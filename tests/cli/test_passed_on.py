@@ -17,11 +17,13 @@ BIN = MPICH.mpiexec.parent
 RANKS = 2
 
 
-def compiled(directory, compiler, sources, *options):
-    program = directory / "program"
-    command = [BIN / compiler, *options, *sources, "-o", program]
-    subprocess.run([*command, f"-Wl,-rpath,{BIN.parent / 'lib'}", "-pthread"], check=True)
-    return program
+@pytest.fixture(scope="session")
+def compiled(compile_once):
+    def compile_program(compiler, sources, *options):
+        found_at = f"-Wl,-rpath,{BIN.parent / 'lib'}"
+        return compile_once("program", [BIN / compiler, *options, *sources, found_at, "-pthread"])
+
+    return compile_program
 
 
 def run(program, *weft_options, arguments=(), ranks=RANKS):
@@ -32,10 +34,9 @@ def run(program, *weft_options, arguments=(), ranks=RANKS):
     )
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory):
-    source = installation.ROOT / "tests/cli/programs/passed_on.c"
-    return compiled(tmp_path_factory.mktemp("passed_on"), "mpicc", [source])
+@pytest.fixture
+def program(compiled):
+    return compiled("mpicc", [installation.ROOT / "tests/cli/programs/passed_on.c"])
 
 
 @pytest.mark.parametrize("engine", ["function", "thread", "tcc"])
@@ -78,8 +79,8 @@ def test_blocking_collectives_on_request(program, tmp_path):
 
 
 @pytest.mark.parametrize("engine", ["function", "thread"])
-def test_processes_that_were_spawned_need_no_weft(tmp_path, engine):
-    program = compiled(tmp_path, "mpicc", [installation.ROOT / "tests/cli/programs/spawn.c"])
+def test_processes_that_were_spawned_need_no_weft(compiled, engine):
+    program = compiled("mpicc", [installation.ROOT / "tests/cli/programs/spawn.c"])
     done = run(program, "--engine", engine)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("4 processes") == RANKS
@@ -105,13 +106,12 @@ def test_comm_idup_is_known_from_the_first_persistent_call_on(tmp_path, mpi):
     assert sum(calls["MPI_Iallreduce"]["passed_on"].values()) == RANKS
 
 
-@pytest.fixture(scope="module")
-def abi_conformance(tmp_path_factory):
-    sources = CONFORMANCE
-    return compiled(tmp_path_factory.mktemp("abi"), "mpicxx_abi", sources, "-std=c++20", "-O1")
+@pytest.fixture
+def abi_conformance(compiled):
+    return compiled("mpicxx_abi", CONFORMANCE, "-std=c++20", "-O1")
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.long)])
 @pytest.mark.parametrize("engine", ["function", "thread", "tcc", "assist"])
 def test_standard_abi(abi_conformance, engine, ranks):
     words = ["--groups", "results,flight,lifetime", "--largest-count", "7", "--limit-s", "150"]

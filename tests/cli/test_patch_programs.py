@@ -92,6 +92,7 @@ def test_what_is_changed_answers_as_before(mpich, weft, name, tmp_path):
     assert answers(mpich, command_of(mpich, program), tmp_path, *checked) == before
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", ["plans.f90", "rounds.f", "plans.py"])
 def test_plans_and_waits_of_the_next_round_answer_as_before(mpi, weft, name, tmp_path):
     program = copied(name, tmp_path)

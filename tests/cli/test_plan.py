@@ -27,10 +27,8 @@ ONE_LIBRARY = pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 
 
 @pytest.fixture(scope="module")
-def program(mpi, tmp_path_factory):
-    path = tmp_path_factory.mktemp("plans") / "plans"
-    subprocess.run([mpi.prefix / "bin/mpicc", SOURCE, "-o", path], check=True, timeout=60)
-    return path
+def program(mpi, compile_once):
+    return compile_once("plans", [mpi.prefix / "bin/mpicc", SOURCE])
 
 
 @pytest.fixture
@@ -123,6 +121,7 @@ def test_what_is_certain_is_not_measured_again(plans, tmp_path, ranks):
     assert cache.read_text() == text
 
 
+@pytest.mark.one_library
 def test_what_is_doubtful_is_measured_until_it_is_certain(few_plans, tmp_path):
     """All ranks measure it alike. The number of doubts is limited, whatever the measurements
     say."""
@@ -157,6 +156,7 @@ def test_the_rule_is_certain_once_it_has_won_twice(few_plans, tmp_path):
             assert doubts == "0"
 
 
+@pytest.mark.one_library
 def test_without_time_the_doubtful_plan_stays(few_plans, tmp_path):
     cache = tmp_path / "plans"
     first = few_plans(cache=cache)
@@ -169,6 +169,7 @@ def test_without_time_the_doubtful_plan_stays(few_plans, tmp_path):
     assert {fields[2] for fields in in_cache(cache)} == {"2"}
 
 
+@pytest.mark.one_library
 def test_other_numbers_of_ranks_have_other_plans(few_plans, tmp_path):
     few_plans(cache=tmp_path / "plans", ranks=2)
     assert sources(few_plans(cache=tmp_path / "plans", ranks=3)) == {"measured"}
@@ -200,6 +201,7 @@ def test_over_several_nodes(plans, few_plans, tmp_path, ranks, hosts):
     assert sources(few_plans(cache=cache, ranks=ranks)) == {"measured"}  # on one node
 
 
+@pytest.mark.one_library
 def test_by_messages(plans, few_plans, tmp_path):
     cache = tmp_path / "plans"
     first = plans("--transport", "mpi", cache=cache, ranks=3)
@@ -244,6 +246,7 @@ def test_without_time_the_rule_stays(plans, tmp_path, weft, why):
     assert not (tmp_path / "plans").exists()
 
 
+@pytest.mark.one_library
 def test_a_named_algorithm_is_not_tuned(plans):
     found = plans("--algorithm", "allreduce=node-tree")
     of_allreduce = [plan for plan in found if plan["call"] == "MPI_Allreduce_init"]

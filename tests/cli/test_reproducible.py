@@ -32,6 +32,7 @@ def results(mpi: str, *options: str, ranks: int = 3, hosts: str = "") -> list[st
     return done.stdout.split()
 
 
+@pytest.mark.one_library
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
 def test_the_same_bits_wherever_the_ranks_are(mpi):
     first = results(mpi, "--reproducible", "--engine", "function")

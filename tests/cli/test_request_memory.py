@@ -11,21 +11,15 @@ from weft.system import installation
 
 pytestmark = pytest.mark.covering
 
-PROGRAMS = installation.ROOT / "tests/cli/programs"
 # Hydra can treat one machine as several nodes.
 ONLY_HYDRA = pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 # This is more requests than fit into a communicator's first segment.
 KEPT = 40
 
 
-@pytest.fixture(scope="module")
-def program(mpi, tmp_path_factory):
-    path = tmp_path_factory.mktemp("many_requests") / "many_requests"
-    library = f"-Wl,-rpath,{mpi.prefix / 'lib'}"
-    source = PROGRAMS / "many_requests.c"
-    command = [mpi.prefix / "bin/mpicc", "-O1", source, "-o", path, library]
-    subprocess.run(command, check=True, timeout=60)
-    return path
+@pytest.fixture
+def program(mpi, compiled_for):
+    return compiled_for(mpi, "many_requests")
 
 
 @pytest.fixture
@@ -49,6 +43,7 @@ def job(mpi, program, environment):
     return run
 
 
+@pytest.mark.one_library
 @pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
 def test_requests_share_segments(job, tmp_path):
     """A few requests need no more segments than none, and many requests need a few."""
@@ -63,6 +58,7 @@ def test_requests_share_segments(job, tmp_path):
     assert of_the_job < segments(KEPT) < of_the_job + KEPT / 4
 
 
+@pytest.mark.one_library
 def test_requests_of_three_ranks_made_anew(job):
     assert "cannot share memory" not in job(KEPT, 3, ranks=3)
 

@@ -123,7 +123,7 @@ def test_what_the_commands_write_is_read(call, tmp_path):
     """The test reads a summary, a record of the advisor and its JSON, all of one program."""
     library = mpi_libraries.implementation("mpich")
     program = [*library.launcher(2), library.program("latency"), "--forms", "blocking"]
-    program += ["--bytes", "8", "--collective", "allreduce"]
+    program += ["--bytes", "8", "--collective", "allreduce", "--samples", "3"]
     summary, record, advice = (tmp_path / name for name in ("s.json", "a.sqlite", "a.json"))
     call("run", f"--summary=json:{summary}", "--", *program)
     found = weft.load(summary)

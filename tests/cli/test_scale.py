@@ -3,17 +3,16 @@
 strace lists them, with marks around the MPI library's own MPI_Init. The remaining calls are Weft's,
 and those that the library makes when Weft calls it."""
 
-import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from weft.system import installation
 
-SOURCE = Path(__file__).parent / "programs/init_marks.c"
+pytestmark = pytest.mark.covering
+
 # These system calls are not counted. A waiting rank yields its core, or polls for messages, as long
 # as others are late. Calls of the C library's heap depend on what is free there, and on messages
 # that arrived early.
@@ -49,18 +48,11 @@ def of_weft(calls: list[tuple[str, str]]) -> list[str]:
 
 
 @pytest.fixture
-def calls_of_ranks(mpi, environment, tmp_path):
+def calls_of_ranks(mpi, compiled_for, environment, tmp_path):
     """Returns a function that returns the calls of each rank on a node, with the rank that makes
     most of them first."""
-
-    def compiled(name: str, *flags: str) -> Path:
-        library = f"-Wl,-rpath,{mpi.prefix}/lib"
-        words = [mpi.prefix / "bin/mpicc", "-O1", *flags, SOURCE, "-o", tmp_path / name, library]
-        variables = {**os.environ, **mpi.environment()}
-        subprocess.run([str(word) for word in words], check=True, timeout=60, env=variables)
-        return tmp_path / name
-
-    program, tool = compiled("program"), compiled("tool.so", "-DAS_A_TOOL", "-shared", "-fPIC")
+    program = compiled_for(mpi, "init_marks")
+    tool = compiled_for(mpi, "init_marks", "-DAS_A_TOOL", "-shared", "-fPIC")
 
     def count(ranks: int, *options: str) -> list[list[str]]:
         place = tmp_path / f"{ranks}-ranks"

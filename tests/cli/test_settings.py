@@ -10,6 +10,8 @@ from printed import into_files, printed
 
 from weft.system import installation
 
+pytestmark = pytest.mark.covering
+
 RANKS = 3
 ON_RANK_1 = 'if [ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 1 ]; then export "$0"; fi; exec "$@"'
 
@@ -56,10 +58,12 @@ def test_a_misspelt_variable_is_named_by_one_rank(job, weft_run):
     ]
 
 
+@pytest.mark.one_library
 def test_right_variables_are_passed_over(job):
     assert job(WEFT_LEARN="off", WEFT_ALGORITHM_BCAST="binomial") == (0, [])
 
 
+@pytest.mark.one_library
 def test_the_back_off_of_earlier_versions_has_a_stand_in(job):
     status, said = job("--engine", "thread", "--backoff", "baton")
     assert status == 0
@@ -75,6 +79,7 @@ def test_a_wrong_value_is_named_by_one_rank(job, weft_run):
     assert said[0].startswith("unknown engine 'warp'; choose one of native, ")
 
 
+@pytest.mark.one_library
 def test_a_wrong_value_is_named_where_mpi_never_begins(job):
     status, said = job(program="no_init", WEFT_ENGINE="warp")
     assert status == 0
@@ -90,6 +95,7 @@ def test_a_wrong_value_of_one_rank_alone_is_named_by_that_rank(job, weft_run):
     assert said[0].startswith("rank 1: unknown engine 'warp'; choose one of ")
 
 
+@pytest.mark.one_library
 def test_a_file_of_plans_that_cannot_be_written_is_named(job, tmp_path):
     file = "/proc/weft-plans"
     options = ("--plan-cache", file, "--init-budget", "10s", "--one-copy", "off")

@@ -63,7 +63,7 @@ def test_equal_and_without_copy(mpi, ranks, memory, tmp_path):
 @pytest.mark.parametrize(
     "memory", ["", "window", "attached"], ids=["alloc_mem", "window", "attached"]
 )
-@pytest.mark.parametrize("engine", ["thread", "auto"])
+@pytest.mark.parametrize("engine", ["auto", "thread"])
 def test_other_engines(engine, memory, tmp_path):
     calls = run("openmpi", 2, tmp_path, engine=engine, memory=memory)
     assert calls["MPI_Allreduce"]["without_copy"] > 0

@@ -1,5 +1,8 @@
 """Tests the cost of starting a collective in instructions, whose number does not depend on the
-machine's load."""
+machine's load.
+
+`make test` counts the starts of engine auto, and one kind of persistent calls. `make test-long`
+counts the others, since a run under valgrind takes seconds."""
 
 import re
 import shutil
@@ -24,14 +27,9 @@ DEVICE_FILES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory):
-    path = tmp_path_factory.mktemp("start_cost") / "start_cost"
-    source = installation.ROOT / "tests/cli/programs/start_cost.c"
-    library = f"-Wl,-rpath,{MPICH.prefix / 'lib'}"
-    command = [MPICH.prefix / "bin/mpicc", "-O1", source, "-o", path, library]
-    subprocess.run(command, check=True, timeout=60)
-    return path
+@pytest.fixture
+def program(compiled_for):
+    return compiled_for(MPICH, "start_cost")
 
 
 def profile(
@@ -103,7 +101,7 @@ def instructions_of_one_start(program, directory, option, engine):
     ("engine", "option", "most"),
     [
         ("auto", "--learn=off", MOST_INLINE),
-        ("function", "--transport=mpi", MOST_INSTRUCTIONS),
+        pytest.param("function", "--transport=mpi", MOST_INSTRUCTIONS, marks=pytest.mark.long),
         ("auto", "--learn=use", MOST_INLINE + MOST_AT_A_SITE),
     ],
 )
@@ -114,6 +112,7 @@ def test_instructions_of_one_start(program, tmp_path, engine, option, most, caps
     assert 300 < instructions <= most
 
 
+@pytest.mark.long
 @needs_valgrind
 def test_instructions_of_one_start_that_the_advisor_records(program, tmp_path, capsys):
     """A quarter of these instructions find the callers on the stack, and another quarter the memory
@@ -124,6 +123,7 @@ def test_instructions_of_one_start_that_the_advisor_records(program, tmp_path, c
     assert 300 < instructions <= MOST_RECORDED
 
 
+@pytest.mark.long
 @needs_valgrind
 def test_instructions_of_one_start_where_ways_are_tried(program, tmp_path, capsys):
     """The call class has settled, and this call is neither a trial nor watched."""
@@ -138,6 +138,7 @@ def test_instructions_of_one_start_where_ways_are_tried(program, tmp_path, capsy
     assert settled <= MOST_INLINE + MOST_AT_A_SITE
 
 
+@pytest.mark.long
 @needs_valgrind
 @pytest.mark.skipif(any(map(Path.exists, DEVICE_FILES)), reason="this machine has a GPU")
 @pytest.mark.parametrize("has_driver", [False, True])
@@ -154,7 +155,14 @@ def test_only_a_program_with_a_driver_asks_it_for_memory(
 
 
 @needs_valgrind
-@pytest.mark.parametrize(("doubles", "offered"), [(1, False), (512, False), (16384, True)])
+@pytest.mark.parametrize(
+    ("doubles", "offered"),
+    [
+        (1, False),
+        pytest.param(512, False, marks=pytest.mark.long),
+        pytest.param(16384, True, marks=pytest.mark.long),
+    ],
+)
 def test_persistent_calls_stay_in_the_hand_of_the_caller(program, tmp_path, doubles, offered):
     """Such calls are not among the operations under way. If others wait for its later steps, a call
     may be taken over by any thread that advances operations."""
@@ -165,6 +173,7 @@ def test_persistent_calls_stay_in_the_hand_of_the_caller(program, tmp_path, doub
     assert ("weft::Progress::offer" in counted) == offered
 
 
+@pytest.mark.long
 @needs_valgrind
 def test_waitall_leaves_persistent_calls_in_the_hand_of_the_caller(program, tmp_path):
     counted = profile(program, 20, tmp_path / "out", "--init-budget=0", "waitall", 1, "MPI_Waitall")
@@ -173,6 +182,7 @@ def test_waitall_leaves_persistent_calls_in_the_hand_of_the_caller(program, tmp_
     assert "Completion::Completion" not in counted
 
 
+@pytest.mark.long
 @needs_valgrind
 def test_an_initialisation_in_memory_needs_no_collective_of_the_library(program, tmp_path):
     """Ranks agree in the communicator's memory, which also contains the request. Weft's own
@@ -187,6 +197,7 @@ def test_an_initialisation_in_memory_needs_no_collective_of_the_library(program,
     assert not called & {"memfd_create", "ftruncate"}
 
 
+@pytest.mark.long
 @needs_valgrind
 def test_an_initialisation_does_not_wait_for_the_file_of_plans(program, tmp_path):
     """The file was read in MPI_Init. With such a short budget nothing is measured or written."""

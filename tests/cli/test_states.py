@@ -2,12 +2,9 @@
 the MPI library, is the slower one from then on. Calls in a node's memory follow that. The states
 are planted: a tool tells Weft how long copies and the library take."""
 
-import os
-import subprocess
-
 import pytest
 
-from weft.system import installation, mpi_libraries
+from weft.system import mpi_libraries
 
 pytestmark = pytest.mark.covering
 
@@ -18,26 +15,27 @@ FOLLOWED = 300  # calls
 OPTIONS = ["--init-budget=2s", "--learning-budget=100"]
 
 
-def planted(mpi, directory):
-    """What stands in front of a program to plant a state."""
-    tool = directory / "planted_state.so"
-    source = installation.ROOT / "tests/cli/programs/planted_state.c"
-    library = mpi_libraries.implementation(mpi)
-    command = [library.prefix / "bin/mpicc", "-O1", "-shared", "-fPIC", source, "-o", tool, "-ldl"]
-    variables = {**os.environ, **library.environment()}
-    subprocess.run(command, check=True, timeout=60, env=variables)
-    return ["env", f"LD_PRELOAD={tool}"]
+@pytest.fixture
+def planted(compiled_for):
+    """Returns the words that stand in front of a program to plant a state."""
+
+    def words(mpi):
+        library = mpi_libraries.implementation(mpi)
+        tool = compiled_for(library, "planted_state", "-shared", "-fPIC", "-ldl")
+        return ["env", f"LD_PRELOAD={tool}"]
+
+    return words
 
 
 @pytest.mark.parametrize("form", ["blocking", "nonblocking", "persistent"])
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
-def test_calls_follow_the_states_of_the_machine(all_right, tmp_path, mpi, ranks, form):
+def test_calls_follow_the_states_of_the_machine(all_right, planted, mpi, ranks, form):
     states = [WEFT_IS_FASTER, COPIES_ARE_SLOW, LIBRARY_IS_SLOW, COPIES_ARE_SLOW]
-    tool = planted(mpi, tmp_path)
+    tool = planted(mpi)
     all_right("states", form, FOLLOWED, *states, mpi=mpi, ranks=ranks, options=OPTIONS, tool=tool)
 
 
-def test_a_state_that_stays_is_no_reason_to_compare(all_right, tmp_path):
-    tool = planted("mpich", tmp_path)
+def test_a_state_that_stays_is_no_reason_to_compare(all_right, planted):
+    tool = planted("mpich")
     all_right("states", "blocking", 2500, "300:2000", ranks=2, options=OPTIONS, tool=tool)

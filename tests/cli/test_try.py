@@ -271,12 +271,14 @@ def test_a_launcher_is_known(command, launched):
     assert rounds.is_launched(command.split()) == launched
 
 
+@pytest.mark.one_library
 def test_one_rank_without_a_launcher_is_no_trial(call, mpi):
     done = call("try", "--", mpi.program("idle"), "0", **mpi.environment())
     assert done.returncode == 2 and "round 1" not in done.stderr
     assert "weft try: 1 rank: did you forget mpiexec -n 4?" in done.stderr
 
 
+@pytest.mark.long
 def test_a_script_counts_all_of_its_jobs(call, tmp_path):
     """The last job has only one rank."""
     mpi = mpi_libraries.implementation("mpich")
@@ -338,6 +340,7 @@ def test_the_simplest_of_equal_ways_is_kept():
     assert show.choice(trial, trial.ways[1:]) is trial.ways[1]
 
 
+@pytest.mark.one_library
 def test_a_program_is_tried(call, mpi, tmp_path):
     """The program's output is shown once. Its runs are distinguished by their engines."""
     file = tmp_path / "tried.json"

@@ -122,15 +122,17 @@ def test_finalize_under_auto_does_not_hang_where_the_library_does_not(mpi, case)
 
 
 @pytest.mark.parametrize("engine", NAMED)
-def test_finalize_with_a_collective_that_nobody_joined(mpi, engine):
+def test_finalize_with_a_collective_that_nobody_joined(mpi, tool, engine):
+    """Weft's clock goes twenty times as fast, so that its patience ends soon."""
+    clock = [tool(mpi, "fast_clock")]
     if engine != "tcc":
-        done = Job(mpi, ["finalizes-alone"], engine, limit_s=30).done()
+        done = Job(mpi, ["finalizes-alone"], engine, limit_s=30, tools=clock).done()
         assert "MPI_Iallreduce (1)" in done.sentences()[0]
         return
     # The worker stays inside the library for ever, so that the job is aborted. Open MPI's launcher
     # crashes or hangs after about one of twenty calls of MPI_Abort, also without Weft.
     for _ in range(4 if mpi == "openmpi" else 1):
-        job = Job(mpi, ["finalizes-alone"], engine, limit_s=15)
+        job = Job(mpi, ["finalizes-alone"], engine, limit_s=15, tools=clock)
         done = job.finish(job.start())
         assert "MPI_Iallreduce (1)" in done.sentences()[0]
         assert "cannot be finalised" in done.sentences()[1]

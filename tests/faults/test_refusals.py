@@ -46,6 +46,7 @@ def test_one_rank_says_it(mpi, words):
     assert done.status != 0 and done.err.count(said) == 1, done.text
 
 
+@pytest.mark.one_library
 def test_nothing_is_left_however_late_ranks_are(mpi, tool):
     """The end of one rank must not kill another one that is still in MPI_Finalize."""
     job = Job(mpi, ["work"], weft=["run", "--engine", "warp"], tools=[tool(mpi, "late_finalize")])
@@ -61,6 +62,7 @@ def said_by_ranks(mpi: str, program: list, status: int, ranks: int = 4) -> list[
     return done.sentences()
 
 
+@pytest.mark.one_library
 def test_the_first_rank_says_why_nothing_is_loaded_and_what_is(mpi, tmp_path):
     """If Weft's library is missing, other nodes may have it, so that the message names the node."""
     weft = installation.weft_command()

@@ -1,9 +1,10 @@
 // Every collective in a stream, on device memory that the processor cannot access, on host memory,
 // on both at once, and on managed memory: enqueued, persistent, and in a graph that is launched
 // twice. Short allreduces, allgathers and broadcasts on device memory run in one kernel, unless a
-// rank cannot. This is an ordinary MPI program: `gpu_streams DRIVER [WAY]`, where DRIVER is the
-// stand-in of tests/device, or libcuda.so.1 on a machine with a GPU. If collectives must not run in
-// one kernel, WAY is the beginning of what weft_gpu_path_of must return. The result must be what
+// rank cannot. This is an ordinary MPI program: `gpu_streams DRIVER [quick] [WAY]`, where DRIVER is
+// the stand-in of tests/device, or libcuda.so.1 on a machine with a GPU. With `quick` the longest
+// buffers are left out, and the functions whose counts are MPI_Count. If collectives must not run
+// in one kernel, WAY is the beginning of what weft_gpu_path_of must return. The result must be what
 // the MPI library computes from the same data in ordinary memory. It needs two ranks or more; its
 // ring needs three.
 #include "gpu_streams.h"
@@ -39,9 +40,8 @@ Numbers numbers(int n, int blocks) {
   return made;
 }
 
-std::vector<int> filled(int n, int seed) {
-  std::vector<int> content(static_cast<std::size_t>(n) *
-                           static_cast<std::size_t>(std::max(ranks, 2)));
+std::vector<int> filled(int n, int seed, int blocks) {
+  std::vector<int> content(static_cast<std::size_t>(n) * static_cast<std::size_t>(blocks));
   for (std::size_t i = 0; i < content.size(); ++i) {
     content[i] = static_cast<int>(i * 7) + seed * 1000 + rank * 31;
   }
@@ -138,6 +138,12 @@ void check(const Case& one, const char* form, int n, Buffer& to, const std::vect
          std::string(one.name) + ", " + form + ", " + std::to_string(n) + " ints");
 }
 
+// Returns the number of blocks in a buffer. A long allreduce gets only the block that it uses.
+int blocks_of(const Case& one, int n) {
+  constexpr int kLong = 1'000'000;
+  return n > kLong && std::string(one.name) == "Allreduce" ? 1 : std::max(ranks, 2);
+}
+
 bool has_a_kernel(const Case& one) {
   const std::string name = one.name;
   return name == "Allreduce" || name == "Allgather" || name == "Bcast";
@@ -146,15 +152,17 @@ bool has_a_kernel(const Case& one) {
 void run(const Case& one, int n, Where from_device, Where to_device) {
   const bool beside = std::string(one.name).rfind("Neighbor", 0) == 0;
   auto m = numbers(n, beside ? 2 : ranks);
-  std::vector<int> once = filled(n, 2);
-  one.blocking(m, filled(n, 1).data(), once.data());
+  const std::vector<int> given = filled(n, 1, blocks_of(one, n));
+  const std::vector<int> before = filled(n, 2, blocks_of(one, n));
+  std::vector<int> once = before;
+  one.blocking(m, given.data(), once.data());
   std::vector<int> twice = once;
-  one.blocking(m, filled(n, 1).data(), twice.data());
+  one.blocking(m, given.data(), twice.data());
 
-  Buffer from(filled(n, 1), from_device);
+  Buffer from(given, from_device);
   weft_gpu_request request = nullptr;
   {
-    Buffer to(filled(n, 2), to_device);
+    Buffer to(before, to_device);
     auto gone = m;
     good(one.enqueue(gone, from.data(), to.data(), &request), one.name);
     gone = {};  // the arrays have been copied, so the originals may change
@@ -162,7 +170,7 @@ void run(const Case& one, int n, Where from_device, Where to_device) {
     check(one, "enqueued", n, to, once);
   }
   {
-    Buffer to(filled(n, 2), to_device);
+    Buffer to(before, to_device);
     good(one.prepare(m, from.data(), to.data(), &request), one.name);
     if (has_a_kernel(one) && expected_way) expect_way(weft_gpu_path_of(request), expected_way);
     good(weft_start_enqueue(request, stream), "start");
@@ -172,7 +180,7 @@ void run(const Case& one, int n, Where from_device, Where to_device) {
     good(cuStreamSynchronize(stream), "synchronize");
     check(one, "persistent", n, to, twice);
   }
-  Buffer to(filled(n, 2), to_device);
+  Buffer to(before, to_device);
   void *graph = nullptr, *exec = nullptr;
   good(cuStreamBeginCapture_v2(stream, 0), "capture");
   good(one.enqueue(m, from.data(), to.data(), &request), one.name);
@@ -209,11 +217,12 @@ void run_large(const Case& one, int n) {
   if (!one.enqueue_large) return;
   const bool beside = std::string(one.name).rfind("Neighbor", 0) == 0;
   const auto m = numbers(n, beside ? 2 : ranks);
-  std::vector<int> once = filled(n, 2);
-  one.blocking(m, filled(n, 1).data(), once.data());
+  const std::vector<int> given = filled(n, 1, blocks_of(one, n));
+  std::vector<int> once = filled(n, 2, blocks_of(one, n));
+  Buffer from(given, kDevice), to(once, kDevice);
+  one.blocking(m, given.data(), once.data());
   std::vector<int> twice = once;
-  one.blocking(m, filled(n, 1).data(), twice.data());
-  Buffer from(filled(n, 1), kDevice), to(filled(n, 2), kDevice);
+  one.blocking(m, given.data(), twice.data());
   weft_gpu_request request = nullptr;
   LargeNumbers gone = large(m);
   good(one.enqueue_large(gone, from.data(), to.data(), &request), one.name);
@@ -279,32 +288,34 @@ extern "C" int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* ma
 int main(int argc, char** argv) {
   using namespace streams;
   if (argc < 2 || !standin::load_driver(argv[1])) {
-    std::fprintf(stderr, "usage: gpu_streams DRIVER [WAY]\n");
+    std::fprintf(stderr, "usage: gpu_streams DRIVER [quick] [WAY]\n");
     return 2;
   }
+  is_quick = argc > 2 && std::string(argv[2]) == "quick";
+  const char* const way = argc > 2 + is_quick ? argv[2 + is_quick] : nullptr;
   standin::begin(&argc, &argv, &rank, &ranks);
   world = MPI_COMM_WORLD;
   const int around = 1;
   MPI_Cart_create(world, 1, &ranks, &around, 0, &ring);
   good(cuStreamCreate(&stream, 1), "stream");
-  const bool in_one_kernel = argc < 3;
+  const bool in_one_kernel = !way;
   if (in_one_kernel) one_rank_has_no_event();
   one_rank_fails_at_each_step();
-  pinned_memory_is_bounded();
+  if (!is_quick) pinned_memory_is_bounded();
   for (const Case& one : all_cases()) {
-    expected_way = in_one_kernel ? "in one kernel" : argv[2];
+    expected_way = in_one_kernel ? "in one kernel" : way;
     run(one, 2, kDevice, kDevice);
     run(one, 1000, kDevice, kDevice);
     expected_way = "by calls of MPI's";
     run(one, 1000, rank % 2 == 0 ? kDevice : kProcessor, rank % 2 != 0 ? kDevice : kProcessor);
     run(one, 1000, kProcessor, kProcessor);
     run(one, 1000, kManaged, kManaged);
-    run_large(one, 1000);
-    if (one.name == std::string("Allgatherv")) run_large(one, 300'000);
+    if (!is_quick) run_large(one, 1000);
+    if (!is_quick && one.name == std::string("Allgatherv")) run_large(one, 300'000);
     if (travels_in_chunks(one)) run(one, 300'000, kDevice, rank != 0 ? kDevice : kProcessor);
   }
   blocks_are_reduced_in_place();
-  chunks_that_take_turns();
+  if (!is_quick) chunks_that_take_turns();
   long_ones_of_types_with_holes();
   short_floats(in_one_kernel);
   managed_memory_that_is_not_shared();

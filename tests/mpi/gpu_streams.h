@@ -17,6 +17,7 @@ namespace streams {
 using namespace gpu::driver;
 
 inline int failures = 0, cases = 0, rank = 0, ranks = 1;
+inline bool is_quick = false;               // whether buffers of more than 2 MB are left out
 inline const char* expected_way = nullptr;  // for persistent collectives that a kernel carries out
 inline MPI_Comm world, ring;
 inline Stream stream;
@@ -102,7 +103,7 @@ using LargeNumbers = NumbersOf<MPI_Count, MPI_Aint>;  // for the functions whose
 
 // Blocks lie in reverse order. Between two of them there is one int that must stay unchanged.
 Numbers numbers(int n, int blocks);
-std::vector<int> filled(int n, int seed);
+std::vector<int> filled(int n, int seed, int blocks);
 
 // found: what weft_gpu_path_of has returned.
 inline void expect_way(const std::string& found, const std::string& way) {

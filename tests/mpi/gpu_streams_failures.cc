@@ -176,7 +176,7 @@ static void one_rank_cannot_prepare(MPI_Datatype spread) {
 
 void refusals() {
   weft_gpu_request request = nullptr;
-  Buffer device(filled(100, 1), kDevice);
+  Buffer device(filled(100, 1, 1), kDevice);
   expect_refusal(weft_wait_enqueue(nullptr, stream), "there is no request");
   expect_refusal(weft_gpu_request_free(&request), "there is no request");
   expect_refusal(weft_reduce_local_enqueue(device.data(), device.data(), 1, WEFT_GPU_HALF,

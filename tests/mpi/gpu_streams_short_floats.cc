@@ -1,5 +1,6 @@
 // Collectives of the types half and bfloat16.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -94,14 +95,16 @@ class ShortFloats {
     if (op == MPI_SUM && of_ranks > 1 && i % 4 < 2) return i % 4 == 0 ? big_ : big_ + 4;
     return result;
   }
+  // Returns n numbers, which repeat after 20.
   template <class F>
   Pairs pairs(int n, const F& number) const {
+    std::array<std::uint16_t, 20> bits{};
+    for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = bits_of(number(i), mantissa_);
     Pairs all(static_cast<std::size_t>(n + 1) / 2);
     auto* const to = reinterpret_cast<std::byte*>(all.data());
-    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
-      const std::uint16_t bits = bits_of(number(i), mantissa_);
-      std::memcpy(to + i * sizeof bits, &bits, sizeof bits);
-    }
+    const std::size_t bytes = static_cast<std::size_t>(n) * sizeof bits[0];
+    for (std::size_t at = 0; at < bytes; at += sizeof bits)
+      std::memcpy(to + at, bits.data(), std::min(sizeof bits, bytes - at));
     return all;
   }
   template <class Call>
@@ -131,6 +134,7 @@ class ShortFloats {
 void short_floats(bool in_one_kernel) {
   constexpr int kShort = 1003, kLong = 600'002;
   for (const int n : {kShort, kLong}) {
+    if (n == kLong && is_quick) continue;
     expected_way = in_one_kernel && n == kShort ? "in one kernel" : nullptr;
     ShortFloats(WEFT_GPU_HALF, 10).run(n);
     ShortFloats(WEFT_GPU_BFLOAT16, 7).run(n);

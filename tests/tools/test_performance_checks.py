@@ -4,6 +4,8 @@ with real jobs."""
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -65,6 +67,36 @@ def test_the_list_has_every_check_with_its_limits():
         for quantity, limit in check.limits.items():
             assert f"    {limit} {quantity}\n" in done.stdout
             assert limit[0] in "≤≥" and holds(limit, float(limit.split()[1]))
+
+
+def started_by_another_python(file: Path) -> subprocess.CompletedProcess:
+    python = Path(sys.base_prefix) / "bin" / "python3"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run(
+        [python, file, "--list"], env=environment, capture_output=True, text=True, timeout=60
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("performance-checks", f"{table.CHECKS[0].name}: {table.CHECKS[0].measures}\n"),
+        ("never-worse", "usage: tools/never-worse"),
+    ],
+)
+def test_a_python_without_weft_starts_it_by_wefts(name, says):
+    done = started_by_another_python(installation.ROOT / "tools" / name)
+    assert says in done.stdout + done.stderr
+
+
+def test_where_there_is_no_python_with_weft_it_says_what_brings_one(tmp_path):
+    place = tmp_path / "tools"
+    place.mkdir()
+    for name in ("performance-checks", "weft_python.py"):
+        shutil.copy(installation.ROOT / "tools" / name, place)
+    done = started_by_another_python(place / "performance-checks")
+    assert done.returncode == 1
+    assert done.stderr == "performance-checks: needs Weft's Python environment: make build\n"
 
 
 def test_a_pattern_that_matches_no_check_is_refused():
