@@ -506,7 +506,7 @@ static int Iallgatherv(const Started& started, const void* sendbuf, int sendcoun
   const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = start(CallId::Iallgatherv, call, known ? known->plan : nullptr, request);
+  const Started started = start(CallId::Iallgatherv, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Iallgatherv), comm);
   if (started.taken) return started.code;
@@ -678,7 +678,7 @@ static int Ialltoallv(const Started& started, const void* sendbuf, const int* se
   const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
-  const Started started = start(CallId::Ialltoallv, call, known ? known->plan : nullptr, request);
+  const Started started = start(CallId::Ialltoallv, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ialltoallv), comm);
   if (started.taken) return started.code;
@@ -739,7 +739,7 @@ static int Ialltoallw(const Started& started, const void* sendbuf, const int* se
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
       .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-  const Started started = start(CallId::Ialltoallw, call, known ? known->plan : nullptr, request);
+  const Started started = start(CallId::Ialltoallw, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ialltoallw), comm);
   if (started.taken) return started.code;
@@ -1005,7 +1005,7 @@ static int Igatherv(const Started& started, const void* sendbuf, int sendcount,
   const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = start(CallId::Igatherv, call, known ? known->plan : nullptr, request);
+  const Started started = start(CallId::Igatherv, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Igatherv), comm);
   if (started.taken) return started.code;
@@ -1129,8 +1129,7 @@ static int Ineighbor_allgatherv(const Started& started, const void* sendbuf, int
   const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = start(CallId::Ineighbor_allgatherv, call, known ? known->plan : nullptr,
-      request);
+  const Started started = start(CallId::Ineighbor_allgatherv, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ineighbor_allgatherv), comm);
   if (started.taken) return started.code;
@@ -1255,8 +1254,7 @@ static int Ineighbor_alltoallv(const Started& started, const void* sendbuf, cons
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
       .recvdispls = rdispls};
-  const Started started = start(CallId::Ineighbor_alltoallv, call, known ? known->plan : nullptr,
-      request);
+  const Started started = start(CallId::Ineighbor_alltoallv, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ineighbor_alltoallv), comm);
   if (started.taken) return started.code;
@@ -1319,8 +1317,7 @@ static int Ineighbor_alltoallw(const Started& started, const void* sendbuf, cons
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-  const Started started = start(CallId::Ineighbor_alltoallw, call, known ? known->plan : nullptr,
-      request);
+  const Started started = start(CallId::Ineighbor_alltoallw, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ineighbor_alltoallw), comm);
   if (started.taken) return started.code;
@@ -1428,8 +1425,7 @@ static int Ireduce_scatter(const Started& started, const void* sendbuf, void* re
   const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-  const Started started = start(CallId::Ireduce_scatter, call, known ? known->plan : nullptr,
-      request);
+  const Started started = start(CallId::Ireduce_scatter, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ireduce_scatter), comm);
   if (started.taken) return started.code;
@@ -1650,7 +1646,7 @@ static int Iscatterv(const Started& started, const void* sendbuf, const int* sen
   const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
-  const Started started = start(CallId::Iscatterv, call, known ? known->plan : nullptr, request);
+  const Started started = start(CallId::Iscatterv, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Iscatterv), comm);
   if (started.taken) return started.code;
@@ -2426,8 +2422,7 @@ static int Iallgatherv_c(const Started& started, const void* sendbuf, MPI_Count 
   const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = start(CallId::Iallgatherv_c, call, known ? known->plan : nullptr,
-      request);
+  const Started started = start(CallId::Iallgatherv_c, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Iallgatherv_c), comm);
   if (started.taken) return started.code;
@@ -2602,8 +2597,7 @@ static int Ialltoallv_c(const Started& started, const void* sendbuf, const MPI_C
   const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
-  const Started started = start(CallId::Ialltoallv_c, call, known ? known->plan : nullptr,
-      request);
+  const Started started = start(CallId::Ialltoallv_c, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ialltoallv_c), comm);
   if (started.taken) return started.code;
@@ -2666,8 +2660,7 @@ static int Ialltoallw_c(const Started& started, const void* sendbuf, const MPI_C
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
       .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-  const Started started = start(CallId::Ialltoallw_c, call, known ? known->plan : nullptr,
-      request);
+  const Started started = start(CallId::Ialltoallw_c, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ialltoallw_c), comm);
   if (started.taken) return started.code;
@@ -2895,7 +2888,7 @@ static int Igatherv_c(const Started& started, const void* sendbuf, MPI_Count sen
   const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = start(CallId::Igatherv_c, call, known ? known->plan : nullptr, request);
+  const Started started = start(CallId::Igatherv_c, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Igatherv_c), comm);
   if (started.taken) return started.code;
@@ -3020,8 +3013,7 @@ static int Ineighbor_allgatherv_c(const Started& started, const void* sendbuf, M
   const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = start(CallId::Ineighbor_allgatherv_c, call,
-      known ? known->plan : nullptr, request);
+  const Started started = start(CallId::Ineighbor_allgatherv_c, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ineighbor_allgatherv_c), comm);
   if (started.taken) return started.code;
@@ -3149,8 +3141,7 @@ static int Ineighbor_alltoallv_c(const Started& started, const void* sendbuf,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
       .recvdispls = rdispls};
-  const Started started = start(CallId::Ineighbor_alltoallv_c, call, known ? known->plan : nullptr,
-      request);
+  const Started started = start(CallId::Ineighbor_alltoallv_c, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ineighbor_alltoallv_c), comm);
   if (started.taken) return started.code;
@@ -3214,8 +3205,7 @@ static int Ineighbor_alltoallw_c(const Started& started, const void* sendbuf,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-  const Started started = start(CallId::Ineighbor_alltoallw_c, call, known ? known->plan : nullptr,
-      request);
+  const Started started = start(CallId::Ineighbor_alltoallw_c, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ineighbor_alltoallw_c), comm);
   if (started.taken) return started.code;
@@ -3381,8 +3371,7 @@ static int Ireduce_scatter_c(const Started& started, const void* sendbuf, void* 
   const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-  const Started started = start(CallId::Ireduce_scatter_c, call, known ? known->plan : nullptr,
-      request);
+  const Started started = start(CallId::Ireduce_scatter_c, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ireduce_scatter_c), comm);
   if (started.taken) return started.code;
@@ -3552,7 +3541,7 @@ static int Iscatterv_c(const Started& started, const void* sendbuf, const MPI_Co
   const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
-  const Started started = start(CallId::Iscatterv_c, call, known ? known->plan : nullptr, request);
+  const Started started = start(CallId::Iscatterv_c, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Iscatterv_c), comm);
   if (started.taken) return started.code;
@@ -7519,13 +7508,17 @@ static int Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Allgatherv.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Allgatherv, CallId::Allgatherv)(sendbuf, sendcount,
       sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = carry_out(CallId::Allgatherv, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Allgatherv, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Allgatherv), comm);
   if (started.taken) return started.code;
@@ -7581,13 +7574,17 @@ static int Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
     MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Allgatherv_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Allgatherv_c, CallId::Allgatherv_c)(sendbuf,
       sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = carry_out(CallId::Allgatherv_c, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Allgatherv_c, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Allgatherv_c), comm);
   if (started.taken) return started.code;
@@ -7871,13 +7868,17 @@ static int Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdis
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Alltoallv.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Alltoallv, CallId::Alltoallv)(sendbuf, sendcounts,
       sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
-  const Started started = carry_out(CallId::Alltoallv, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Alltoallv, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Alltoallv), comm);
   if (started.taken) return started.code;
@@ -7935,13 +7936,17 @@ static int Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts, const M
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Alltoallv_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Alltoallv_c, CallId::Alltoallv_c)(sendbuf,
       sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
-  const Started started = carry_out(CallId::Alltoallv_c, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Alltoallv_c, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Alltoallv_c), comm);
   if (started.taken) return started.code;
@@ -7999,6 +8004,10 @@ static int Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdis
     const int* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Alltoallw.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Alltoallw, CallId::Alltoallw)(sendbuf, sendcounts,
       sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
@@ -8006,7 +8015,7 @@ static int Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdis
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
       .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-  const Started started = carry_out(CallId::Alltoallw, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Alltoallw, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Alltoallw), comm);
   if (started.taken) return started.code;
@@ -8065,6 +8074,10 @@ static int Alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts, const M
     MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Alltoallw_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Alltoallw_c, CallId::Alltoallw_c)(sendbuf,
       sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
@@ -8072,7 +8085,7 @@ static int Alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts, const M
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
       .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-  const Started started = carry_out(CallId::Alltoallw_c, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Alltoallw_c, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Alltoallw_c), comm);
   if (started.taken) return started.code;
@@ -8509,13 +8522,17 @@ static int Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, vo
     MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Gatherv.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Gatherv, CallId::Gatherv)(sendbuf, sendcount,
       sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
   const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = carry_out(CallId::Gatherv, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Gatherv, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Gatherv), comm);
   if (started.taken) return started.code;
@@ -8571,13 +8588,17 @@ static int Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype send
     MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Gatherv_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Gatherv_c, CallId::Gatherv_c)(sendbuf, sendcount,
       sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
   const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = carry_out(CallId::Gatherv_c, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Gatherv_c, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Gatherv_c), comm);
   if (started.taken) return started.code;
@@ -8759,6 +8780,10 @@ static int Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype 
     MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Neighbor_allgatherv.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_allgatherv,
       CallId::Neighbor_allgatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
@@ -8766,8 +8791,7 @@ static int Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype 
   const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = carry_out(CallId::Neighbor_allgatherv, call,
-      known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Neighbor_allgatherv, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Neighbor_allgatherv), comm);
   if (started.taken) return started.code;
@@ -8824,6 +8848,10 @@ static int Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_D
     const MPI_Aint* displs, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Neighbor_allgatherv_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_allgatherv_c,
       CallId::Neighbor_allgatherv_c)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
@@ -8831,8 +8859,7 @@ static int Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_D
   const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = carry_out(CallId::Neighbor_allgatherv_c, call,
-      known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Neighbor_allgatherv_c, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Neighbor_allgatherv_c), comm);
   if (started.taken) return started.code;
@@ -9014,6 +9041,10 @@ static int Neighbor_alltoallv(const void* sendbuf, const int* sendcounts, const 
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Neighbor_alltoallv.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_alltoallv,
       CallId::Neighbor_alltoallv)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
@@ -9022,8 +9053,7 @@ static int Neighbor_alltoallv(const void* sendbuf, const int* sendcounts, const 
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
       .recvdispls = rdispls};
-  const Started started = carry_out(CallId::Neighbor_alltoallv, call,
-      known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Neighbor_alltoallv, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Neighbor_alltoallv), comm);
   if (started.taken) return started.code;
@@ -9081,6 +9111,10 @@ static int Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Neighbor_alltoallv_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_alltoallv_c,
       CallId::Neighbor_alltoallv_c)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
@@ -9089,8 +9123,7 @@ static int Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
       .recvdispls = rdispls};
-  const Started started = carry_out(CallId::Neighbor_alltoallv_c, call,
-      known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Neighbor_alltoallv_c, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Neighbor_alltoallv_c), comm);
   if (started.taken) return started.code;
@@ -9148,6 +9181,10 @@ static int Neighbor_alltoallw(const void* sendbuf, const int* sendcounts, const 
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Neighbor_alltoallw.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_alltoallw,
       CallId::Neighbor_alltoallw)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
@@ -9156,8 +9193,7 @@ static int Neighbor_alltoallw(const void* sendbuf, const int* sendcounts, const 
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-  const Started started = carry_out(CallId::Neighbor_alltoallw, call,
-      known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Neighbor_alltoallw, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Neighbor_alltoallw), comm);
   if (started.taken) return started.code;
@@ -9217,6 +9253,10 @@ static int Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts
     const MPI_Datatype* recvtypes, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Neighbor_alltoallw_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_alltoallw_c,
       CallId::Neighbor_alltoallw_c)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
@@ -9225,8 +9265,7 @@ static int Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-  const Started started = carry_out(CallId::Neighbor_alltoallw_c, call,
-      known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Neighbor_alltoallw_c, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Neighbor_alltoallw_c), comm);
   if (started.taken) return started.code;
@@ -9394,13 +9433,16 @@ static int Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcou
     const int* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Reduce_scatter.bound_by(caller != nullptr))
+      return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Reduce_scatter, CallId::Reduce_scatter)(sendbuf,
       recvbuf, recvcounts, datatype, op, comm);
   const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-  const Started started = carry_out(CallId::Reduce_scatter, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Reduce_scatter, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Reduce_scatter), comm);
   if (started.taken) return started.code;
@@ -9562,13 +9604,16 @@ static int Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count*
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Reduce_scatter_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Reduce_scatter_c, CallId::Reduce_scatter_c)(sendbuf,
       recvbuf, recvcounts, datatype, op, comm);
   const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-  const Started started = carry_out(CallId::Reduce_scatter_c, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Reduce_scatter_c, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Reduce_scatter_c), comm);
   if (started.taken) return started.code;
@@ -9846,13 +9891,17 @@ static int Scatterv(const void* sendbuf, const int* sendcounts, const int* displ
     int root, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Scatterv.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Scatterv, CallId::Scatterv)(sendbuf, sendcounts,
       displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
   const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
-  const Started started = carry_out(CallId::Scatterv, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Scatterv, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Scatterv), comm);
   if (started.taken) return started.code;
@@ -9908,13 +9957,17 @@ static int Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts, const MP
     MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known && known->passes_through_of_class(caller))
+    if (const auto passthrough = next_calls.Scatterv_c.bound_by(caller != nullptr))
+      return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Scatterv_c, CallId::Scatterv_c)(sendbuf, sendcounts,
       displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
   const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
-  const Started started = carry_out(CallId::Scatterv_c, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Scatterv_c, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Scatterv_c), comm);
   if (started.taken) return started.code;

@@ -103,10 +103,10 @@ int next_variant_in_call(Runtime& runtime, CallId id, Communicator& communicator
 }
 
 // In this memory each pair of kind and size class has a place of its own, in which ranks compare
-// times. The calls concerned have a predefined operator or none, and all ranks know the size of
-// non-blocking ones, so that kind and size identify the class. Calls of unknown size use the two
-// lowest places, one for blocking and one for non-blocking calls; only barriers would need these
-// places otherwise.
+// times. The calls concerned have a predefined operator or none, and blocking ones are of a kind
+// whose size no rank knows. Such kinds use only a few size classes, and blocking calls the place
+// before that of non-blocking ones. In the two lowest places their ranks tell each other lengths
+// (calls_by_length.h); only barriers would need these places otherwise.
 std::optional<SharedWords> CallClasses::memory_for(const CallClassKey& key,
                                                    SegmentAllocator& room) {
   constexpr std::int64_t kSizeClasses = 32;  // size classes up to 2 GiB
@@ -120,7 +120,8 @@ std::optional<SharedWords> CallClasses::memory_for(const CallClassKey& key,
     memory_ = room.take(kBytesOfAll);
     in_use_.have_room_for_all();
   }
-  const std::int64_t place = key.size_class >= 0 ? key.size_class : key.blocking ? 1 : 0;
+  const std::int64_t of_form = key.blocking ? 1 : 0;
+  const std::int64_t place = key.size_class >= 0 ? key.size_class - of_form : of_form;
   const std::int64_t number = static_cast<int>(key.kind) * kSizeClasses + place;
   return SharedWords(memory_.get() + number * kBytes);
 }
@@ -171,6 +172,7 @@ std::vector<CallClassRecord> records_of(const CallClass& call_class,
 std::vector<CallClassRecord> CallClasses::records(const Communicator& communicator) const {
   std::vector<CallClassRecord> records;
   in_use_.for_each([&](const CallClass& call_class) {
+    if (call_class.made.all == 0) return;
     for (CallClassRecord& record : records_of(call_class, communicator))
       records.push_back(std::move(record));
   });

@@ -82,7 +82,8 @@ class CallClasses {
   }
 
   // Returns the shared memory in which the ranks of a node compare the times of variants (engine
-  // and algorithm) for the call class with this key. A class with such memory is never dropped.
+  // and algorithm) for the call class with this key or, with size class -1, in which they tell each
+  // other the lengths of calls. A class with such memory is never dropped.
   // Returns nullopt on all ranks if there is no space in `room`. All ranks must call it in the same
   // order.
   std::optional<SharedWords> memory_for(const CallClassKey& key, SegmentAllocator& room);

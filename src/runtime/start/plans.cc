@@ -140,10 +140,11 @@ Plan planned(const PlanRequest& asked) {
   if (found.declined) return declined(asked, *found.declined);
   const ChoiceResult chosen = chosen_for(asked, found);
   if (chosen.declined) return declined(asked, *chosen.declined);
-  if (!chosen.call_class) return planned_by(asked, found, chosen);
+  if (!chosen.is_learnt()) return planned_by(asked, found, chosen);
   Plan plan;
   plan.communicator = &asked.communicator;
-  plan.variants = std::make_shared<Variants>(chosen.call_class, chosen.call_class->variants.size());
+  plan.variants = std::make_shared<Variants>(chosen.call_class, chosen.by_length);
+  if (chosen.by_length) plan.length = CallsByLength::Length::class_of(local_bytes(found.shape));
   return plan;
 }
 
@@ -180,7 +181,9 @@ Answer plan_for(Runtime& runtime, const Call& call, Use use) {
   const Plan* plan = RecentPlanCache::find_own(call, use);
   if (!plan) [[unlikely]]
     return plan_made(runtime, call, use);
-  return answer(*plan, runtime, CacheScope::same_arguments, epoch());
+  const bool is_of_any = plan->variants && plan->variants->by_length();
+  const CacheScope scope = is_of_any ? CacheScope::all : CacheScope::same_arguments;
+  return answer(*plan, runtime, scope, epoch());
 }
 
 Answer leave_blocking(const Runtime& runtime, Kind kind) {
@@ -190,7 +193,7 @@ Answer leave_blocking(const Runtime& runtime, Kind kind) {
 }
 
 const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, int variant) {
-  const CallClass& call_class = *first.variants->call_class;
+  const CallClass& call_class = first.variants->call_class();
   const PlanRequest asked{runtime, call, *first.communicator,
                           call_class.key.blocking ? Use::blocking : Use::request};
   const Eligible eligible{.shape = shape_of(call, *first.communicator)};
