@@ -40,7 +40,9 @@ std::optional<std::int64_t> bytes_of_all(const Shape& shape);
 // and the simulator.
 void tell_edges(std::vector<Shape>& all_ranks);
 
-// Returns the messages that this rank sends and receives in a neighborhood collective.
+// Returns the messages that this rank sends and receives in a neighborhood collective, a gatherv,
+// scatterv, alltoallv or alltoallw. In the latter four, a rank has no message to itself, but -1 in
+// its place among all ranks.
 NodeEdges::OfRank edges_of(const Shape& shape);
 
 // Returns whether the data of these messages fit into the node's shared memory. A rank that is

@@ -39,7 +39,7 @@ def test_calls_follow_the_states_of_the_machine(all_right, tmp_path, mpi, ranks,
     all_right("states", form, FOLLOWED, *states, mpi=mpi, ranks=ranks, options=OPTIONS, tool=tool)
 
 
-@pytest.mark.parametrize("form", ["blocking", "nonblocking"])
+@pytest.mark.parametrize("form", ["blocking", "nonblocking", "persistent"])
 @pytest.mark.parametrize("ranks", [3, 4])
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
 def test_short_and_longer_calls_of_unknown_size_are_learnt_about_separately(

@@ -54,7 +54,7 @@ NativeResult result_of_blocking(const PlanRequest& asked, const ScheduleResult& 
   let_worker_end(runtime, communicator);
   InternalCollective internal_collective(runtime, call.form, communicator);
   return native_result(runtime, internal_collective, call, schedule, found.kernel,
-                       LibraryForm::blocking);
+                       agreed_bytes(schedule.shape).value_or(0), LibraryForm::blocking);
 }
 
 // Returns whether the calling thread may carry the call out alone (inline). For this, all data must

@@ -82,6 +82,18 @@ std::optional<std::vector<List>> exchanged(InternalCollective& internal_collecti
 
 }  // namespace
 
+std::optional<std::int64_t> longest_part(InternalCollective& internal_collective,
+                                         const Shape& shape) {
+  const std::int64_t kind = static_cast<std::int64_t>(shape.kind), root = shape.root;
+  const auto all = internal_collective.greatest({kind, -kind, root, -root, local_bytes(shape)});
+  const bool is_one_call =
+      all && (*all)[0] == kind && (*all)[1] == -kind && (*all)[2] == root && (*all)[3] == -root;
+  if (!is_one_call) return std::nullopt;
+  const auto sums = internal_collective.sum({disagreement(shape, edges_of(shape))});
+  if (!sums || (*sums)[0] != 0) return std::nullopt;
+  return (*all)[4];
+}
+
 std::shared_ptr<const NodeEdges> told_edges(InternalCollective& internal_collective,
                                             const Shape& shape) {
   const NodeEdges::OfRank own = edges_of(shape);
