@@ -29,6 +29,8 @@ struct NodeEdges {
   std::vector<OfRank> ranks;  // messages of each rank of this node, indexed by local rank
   // Bytes and number of the messages of all ranks of the communicator; equal on all ranks.
   std::int64_t all_bytes = 0, all_edges = 0;
+  // True if they are those of an earlier call. Then only both ends of a message know its bytes now.
+  bool may_have_changed = false;
 };
 
 // Returns the bytes of data of all ranks together, from NodeEdges or else from agreed_bytes();

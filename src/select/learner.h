@@ -141,6 +141,8 @@ class Learner {
   // Returns whether this run or an earlier one has found the variants in use. Otherwise the calls
   // use the variant of the static rule.
   bool has_result() const { return (times_settled_ > 0 || is_known_) && !was_in_vain_; }
+  // Returns whether the ranks exchange times at the next call.
+  bool is_about_to_compare() const { return calls_ == compares_at_; }
   // Returns whether next() must be told the time at which the next call begins.
   bool wants_time() const { return calls_ >= next_timed_; }
   // Returns whether calls follow each other within kLeastPeriod_ns, so that there is no computation

@@ -114,7 +114,8 @@ CallClass* call_class_with(const CallClassKey& key, const std::optional<SharedWo
     settings.seed =
         static_cast<std::uint64_t>(key.kind) * 64 + static_cast<std::uint64_t>(key.size_class + 1);
     settings.known = Learnt::own().find(communicator, key, variants);
-    settings.conditional = worker_among(variants);
+    const int joined = joined_among(variants);
+    settings.conditional = joined >= 0 ? joined : worker_among(variants);
     settings.variants_of_short = variants_by_callers(variants);
     settings.by_own_time = key.blocking;
     settings.by_least_time = key.blocking && waits_for_all(key.kind);
@@ -127,6 +128,7 @@ CallClass* call_class_with(const CallClassKey& key, const std::optional<SharedWo
     auto call_class = std::make_unique<CallClass>(call_classes, call.form, key, std::move(variants),
                                                   settings, runtime.trial_budget);
     if (memory) call_class->in_memory.emplace(*memory, communicator.size);
+    if (joined >= 0) call_class->to_tell = std::make_unique<const Shape>(shape);
     return call_class;
   });
 }

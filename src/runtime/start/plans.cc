@@ -196,7 +196,8 @@ const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, 
   const CallClass& call_class = first.variants->call_class();
   const PlanRequest asked{runtime, call, *first.communicator,
                           call_class.key.blocking ? Use::blocking : Use::request};
-  const Eligible eligible{.shape = shape_of(call, *first.communicator)};
+  Eligible eligible{.shape = shape_of(call, *first.communicator)};
+  if (variant == joined_among(call_class.variants)) eligible.shape.edges = call_class.edges;
   const ChoiceResult chosen = chosen_at(asked, eligible, call_class, variant);
   auto plan = std::make_unique<Plan>(chosen.declined ? declined(asked, *chosen.declined)
                                                      : planned_by(asked, eligible, chosen));
