@@ -277,11 +277,13 @@ def entered_as_known(call):
     ]
     if call["class"] != "nonblocking_collective" and not has_arrays(call):
         return found
+    # passes_through_of_class() may count the call, so it is the last question.
     return [
         *found,
-        "  if (known && known->passes_through_of_class(caller))",
+        "  if (known)",
         f"    if (const auto passthrough = next_calls.{short(call)}.bound_by(caller != nullptr))",
-        f"      return passthrough({arguments(call)});",
+        "      if (known->passes_through_of_class(caller))",
+        f"        return passthrough({arguments(call)});",
     ]
 
 

@@ -435,9 +435,10 @@ static int Iallgather(const Started& started, const void* sendbuf, int sendcount
     MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iallgather.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iallgather, CallId::Iallgather)(sendbuf, sendcount,
@@ -496,10 +497,11 @@ static int Iallgatherv(const Started& started, const void* sendbuf, int sendcoun
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iallgatherv.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iallgatherv, CallId::Iallgatherv)(sendbuf, sendcount,
       sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
@@ -553,9 +555,10 @@ static int Iallreduce(const Started& started, const void* sendbuf, void* recvbuf
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iallreduce.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iallreduce, CallId::Iallreduce)(sendbuf, recvbuf,
       count, datatype, op, comm, request);
@@ -607,9 +610,10 @@ static int Ialltoall(const Started& started, const void* sendbuf, int sendcount,
     MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ialltoall.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ialltoall, CallId::Ialltoall)(sendbuf, sendcount,
@@ -668,9 +672,10 @@ static int Ialltoallv(const Started& started, const void* sendbuf, const int* se
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ialltoallv.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ialltoallv, CallId::Ialltoallv)(sendbuf, sendcounts,
@@ -728,9 +733,10 @@ static int Ialltoallw(const Started& started, const void* sendbuf, const int* se
     const int* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ialltoallw.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ialltoallw, CallId::Ialltoallw)(sendbuf, sendcounts,
@@ -784,9 +790,10 @@ static int Ibarrier(const Started& started, MPI_Comm comm, MPI_Request* request)
 [[gnu::noinline]] static int Ibarrier_entered(MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ibarrier.bound_by(caller != nullptr))
-      return passthrough(comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ibarrier, CallId::Ibarrier)(comm, request);
   const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
@@ -828,9 +835,10 @@ static int Ibcast(const Started& started, void* buffer, int count, MPI_Datatype 
     int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ibcast.bound_by(caller != nullptr))
-      return passthrough(buffer, count, datatype, root, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(buffer, count, datatype, root, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ibcast, CallId::Ibcast)(buffer, count, datatype,
       root, comm, request);
@@ -877,9 +885,10 @@ static int Iexscan(const Started& started, const void* sendbuf, void* recvbuf, i
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iexscan.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iexscan, CallId::Iexscan)(sendbuf, recvbuf, count,
       datatype, op, comm, request);
@@ -932,9 +941,10 @@ static int Igather(const Started& started, const void* sendbuf, int sendcount,
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Igather.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Igather, CallId::Igather)(sendbuf, sendcount,
@@ -995,10 +1005,11 @@ static int Igatherv(const Started& started, const void* sendbuf, int sendcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Igatherv.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      root, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Igatherv, CallId::Igatherv)(sendbuf, sendcount,
       sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
@@ -1054,9 +1065,10 @@ static int Ineighbor_allgather(const Started& started, const void* sendbuf, int 
     MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ineighbor_allgather.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_allgather,
@@ -1118,10 +1130,11 @@ static int Ineighbor_allgatherv(const Started& started, const void* sendbuf, int
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ineighbor_allgatherv.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_allgatherv,
       CallId::Ineighbor_allgatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
@@ -1178,9 +1191,10 @@ static int Ineighbor_alltoall(const Started& started, const void* sendbuf, int s
     MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ineighbor_alltoall.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_alltoall,
@@ -1242,9 +1256,10 @@ static int Ineighbor_alltoallv(const Started& started, const void* sendbuf, cons
     MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ineighbor_alltoallv.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_alltoallv,
@@ -1305,9 +1320,10 @@ static int Ineighbor_alltoallw(const Started& started, const void* sendbuf, cons
     MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ineighbor_alltoallw.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_alltoallw,
@@ -1364,9 +1380,10 @@ static int Ireduce(const Started& started, const void* sendbuf, void* recvbuf, i
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ireduce.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ireduce, CallId::Ireduce)(sendbuf, recvbuf, count,
       datatype, op, root, comm, request);
@@ -1416,9 +1433,10 @@ static int Ireduce_scatter(const Started& started, const void* sendbuf, void* re
     const int* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ireduce_scatter.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ireduce_scatter, CallId::Ireduce_scatter)(sendbuf,
       recvbuf, recvcounts, datatype, op, comm, request);
@@ -1465,9 +1483,10 @@ static int Ireduce_scatter_block(const Started& started, const void* sendbuf, vo
     int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ireduce_scatter_block.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ireduce_scatter_block,
       CallId::Ireduce_scatter_block)(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
@@ -1518,9 +1537,10 @@ static int Iscan(const Started& started, const void* sendbuf, void* recvbuf, int
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iscan.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iscan, CallId::Iscan)(sendbuf, recvbuf, count,
       datatype, op, comm, request);
@@ -1573,9 +1593,10 @@ static int Iscatter(const Started& started, const void* sendbuf, int sendcount,
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iscatter.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iscatter, CallId::Iscatter)(sendbuf, sendcount,
@@ -1636,10 +1657,11 @@ static int Iscatterv(const Started& started, const void* sendbuf, const int* sen
     int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iscatterv.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iscatterv, CallId::Iscatterv)(sendbuf, sendcounts,
       displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
@@ -2348,9 +2370,10 @@ static int Iallgather_c(const Started& started, const void* sendbuf, MPI_Count s
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iallgather_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iallgather_c, CallId::Iallgather_c)(sendbuf,
@@ -2412,10 +2435,11 @@ static int Iallgatherv_c(const Started& started, const void* sendbuf, MPI_Count 
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iallgatherv_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iallgatherv_c, CallId::Iallgatherv_c)(sendbuf,
       sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
@@ -2469,9 +2493,10 @@ static int Iallreduce_c(const Started& started, const void* sendbuf, void* recvb
     MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iallreduce_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iallreduce_c, CallId::Iallreduce_c)(sendbuf, recvbuf,
       count, datatype, op, comm, request);
@@ -2524,9 +2549,10 @@ static int Ialltoall_c(const Started& started, const void* sendbuf, MPI_Count se
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ialltoall_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ialltoall_c, CallId::Ialltoall_c)(sendbuf, sendcount,
@@ -2587,9 +2613,10 @@ static int Ialltoallv_c(const Started& started, const void* sendbuf, const MPI_C
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ialltoallv_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ialltoallv_c, CallId::Ialltoallv_c)(sendbuf,
@@ -2649,9 +2676,10 @@ static int Ialltoallw_c(const Started& started, const void* sendbuf, const MPI_C
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ialltoallw_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ialltoallw_c, CallId::Ialltoallw_c)(sendbuf,
@@ -2709,9 +2737,10 @@ static int Ibcast_c(const Started& started, void* buffer, MPI_Count count, MPI_D
     int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ibcast_c.bound_by(caller != nullptr))
-      return passthrough(buffer, count, datatype, root, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(buffer, count, datatype, root, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ibcast_c, CallId::Ibcast_c)(buffer, count, datatype,
       root, comm, request);
@@ -2760,9 +2789,10 @@ static int Iexscan_c(const Started& started, const void* sendbuf, void* recvbuf,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iexscan_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iexscan_c, CallId::Iexscan_c)(sendbuf, recvbuf,
       count, datatype, op, comm, request);
@@ -2815,9 +2845,10 @@ static int Igather_c(const Started& started, const void* sendbuf, MPI_Count send
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Igather_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Igather_c, CallId::Igather_c)(sendbuf, sendcount,
@@ -2878,10 +2909,11 @@ static int Igatherv_c(const Started& started, const void* sendbuf, MPI_Count sen
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Igatherv_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      root, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Igatherv_c, CallId::Igatherv_c)(sendbuf, sendcount,
       sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
@@ -2937,9 +2969,10 @@ static int Ineighbor_allgather_c(const Started& started, const void* sendbuf, MP
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ineighbor_allgather_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_allgather_c,
@@ -3002,10 +3035,11 @@ static int Ineighbor_allgatherv_c(const Started& started, const void* sendbuf, M
     const MPI_Aint* displs, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ineighbor_allgatherv_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_allgatherv_c,
       CallId::Ineighbor_allgatherv_c)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
@@ -3062,9 +3096,10 @@ static int Ineighbor_alltoall_c(const Started& started, const void* sendbuf, MPI
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ineighbor_alltoall_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_alltoall_c,
@@ -3129,9 +3164,10 @@ static int Ineighbor_alltoallv_c(const Started& started, const void* sendbuf,
     MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ineighbor_alltoallv_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_alltoallv_c,
@@ -3193,9 +3229,10 @@ static int Ineighbor_alltoallw_c(const Started& started, const void* sendbuf,
     const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ineighbor_alltoallw_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_alltoallw_c,
@@ -3254,9 +3291,10 @@ static int Ireduce_c(const Started& started, const void* sendbuf, void* recvbuf,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ireduce_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ireduce_c, CallId::Ireduce_c)(sendbuf, recvbuf,
       count, datatype, op, root, comm, request);
@@ -3306,9 +3344,10 @@ static int Ireduce_scatter_block_c(const Started& started, const void* sendbuf, 
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ireduce_scatter_block_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ireduce_scatter_block_c,
       CallId::Ireduce_scatter_block_c)(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
@@ -3362,9 +3401,10 @@ static int Ireduce_scatter_c(const Started& started, const void* sendbuf, void* 
     MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ireduce_scatter_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ireduce_scatter_c,
       CallId::Ireduce_scatter_c)(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
@@ -3413,9 +3453,10 @@ static int Iscan_c(const Started& started, const void* sendbuf, void* recvbuf, M
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iscan_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iscan_c, CallId::Iscan_c)(sendbuf, recvbuf, count,
       datatype, op, comm, request);
@@ -3468,9 +3509,10 @@ static int Iscatter_c(const Started& started, const void* sendbuf, MPI_Count sen
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iscatter_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iscatter_c, CallId::Iscatter_c)(sendbuf, sendcount,
@@ -3531,10 +3573,11 @@ static int Iscatterv_c(const Started& started, const void* sendbuf, const MPI_Co
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iscatterv_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iscatterv_c, CallId::Iscatterv_c)(sendbuf,
       sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
@@ -7508,9 +7551,10 @@ static int Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Allgatherv.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Allgatherv, CallId::Allgatherv)(sendbuf, sendcount,
@@ -7574,9 +7618,10 @@ static int Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
     MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Allgatherv_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Allgatherv_c, CallId::Allgatherv_c)(sendbuf,
@@ -7868,9 +7913,10 @@ static int Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdis
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Alltoallv.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Alltoallv, CallId::Alltoallv)(sendbuf, sendcounts,
@@ -7936,9 +7982,10 @@ static int Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts, const M
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Alltoallv_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Alltoallv_c, CallId::Alltoallv_c)(sendbuf,
@@ -8004,9 +8051,10 @@ static int Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdis
     const int* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Alltoallw.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Alltoallw, CallId::Alltoallw)(sendbuf, sendcounts,
@@ -8074,9 +8122,10 @@ static int Alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts, const M
     MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Alltoallw_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Alltoallw_c, CallId::Alltoallw_c)(sendbuf,
@@ -8522,10 +8571,11 @@ static int Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, vo
     MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Gatherv.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      root, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Gatherv, CallId::Gatherv)(sendbuf, sendcount,
       sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
@@ -8588,10 +8638,11 @@ static int Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype send
     MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Gatherv_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      root, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Gatherv_c, CallId::Gatherv_c)(sendbuf, sendcount,
       sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
@@ -8780,9 +8831,10 @@ static int Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype 
     MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Neighbor_allgatherv.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_allgatherv,
@@ -8848,9 +8900,10 @@ static int Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_D
     const MPI_Aint* displs, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Neighbor_allgatherv_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
       comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_allgatherv_c,
@@ -9041,9 +9094,10 @@ static int Neighbor_alltoallv(const void* sendbuf, const int* sendcounts, const 
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Neighbor_alltoallv.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_alltoallv,
@@ -9111,9 +9165,10 @@ static int Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Neighbor_alltoallv_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_alltoallv_c,
@@ -9181,9 +9236,10 @@ static int Neighbor_alltoallw(const void* sendbuf, const int* sendcounts, const 
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Neighbor_alltoallw.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_alltoallw,
@@ -9253,9 +9309,10 @@ static int Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts
     const MPI_Datatype* recvtypes, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Neighbor_alltoallw_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_alltoallw_c,
@@ -9433,9 +9490,10 @@ static int Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcou
     const int* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Reduce_scatter.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Reduce_scatter, CallId::Reduce_scatter)(sendbuf,
       recvbuf, recvcounts, datatype, op, comm);
@@ -9604,9 +9662,10 @@ static int Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count*
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Reduce_scatter_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Reduce_scatter_c, CallId::Reduce_scatter_c)(sendbuf,
       recvbuf, recvcounts, datatype, op, comm);
@@ -9891,10 +9950,11 @@ static int Scatterv(const void* sendbuf, const int* sendcounts, const int* displ
     int root, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Scatterv.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-      comm);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Scatterv, CallId::Scatterv)(sendbuf, sendcounts,
       displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
@@ -9957,10 +10017,11 @@ static int Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts, const MP
     MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Scatterv_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-      comm);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Scatterv_c, CallId::Scatterv_c)(sendbuf, sendcounts,
       displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
