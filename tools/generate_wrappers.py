@@ -62,14 +62,19 @@ def offered(call, offer):
     ]
 
 
+def plan_known(call):
+    """Returns the plan that the wrapper has found. If a call has arrays of counts, which the
+    wrapper does not compare, the plan that it has found is that of another call."""
+    return "nullptr" if has_arrays(call) else "known ? known->plan : nullptr"
+
+
 def blocking_offer(call):
-    plan = "known ? known->plan : nullptr"
-    offer = f"carry_out(CallId::{short(call)}, call, {plan})"
+    offer = f"carry_out(CallId::{short(call)}, call, {plan_known(call)})"
     return [*offered(call, offer), "  const DeclinedCall declined(started);"]
 
 
 def nonblocking_offer(call):
-    plan, request = "known ? known->plan : nullptr", argument(call, "request_out")
+    plan, request = plan_known(call), argument(call, "request_out")
     return offered(call, f"start(CallId::{short(call)}, call, {plan}, {request})")
 
 
@@ -270,13 +275,15 @@ def entered_as_known(call):
         "  const CachedCall* const known = cached_calls.found;",
         "  const void* const caller = cached_calls.profiled_by;",
     ]
-    if call["class"] != "nonblocking_collective":
+    if call["class"] != "nonblocking_collective" and not has_arrays(call):
         return found
+    # passes_through_of_class() may count the call, so it is the last question.
     return [
         *found,
-        "  if (known && known->passes_through_of_class(caller))",
+        "  if (known)",
         f"    if (const auto passthrough = next_calls.{short(call)}.bound_by(caller != nullptr))",
-        f"      return passthrough({arguments(call)});",
+        "      if (known->passes_through_of_class(caller))",
+        f"        return passthrough({arguments(call)});",
     ]
 
 

@@ -59,6 +59,7 @@ inline constexpr AlgorithmName kHierarchicalLibrary("hierarchical-library");
 // In the algorithms of this name the first rank of each node sends for all ranks of its node.
 inline constexpr AlgorithmName kHierarchicalOneLeader("hierarchical-one-leader");
 inline constexpr AlgorithmName kInOrder("in-order");
+inline constexpr AlgorithmName kJoined("joined");
 inline constexpr AlgorithmName kKnomial("k-nomial");
 inline constexpr AlgorithmName kLinear("linear");
 inline constexpr AlgorithmName kNodeChain("node-chain");

@@ -3,10 +3,15 @@
 // receives the messages of some of the other nodes. With `partly-joined`, one message carries
 // everything from one rank to another node. In an allgather or allgatherv, where a rank sends the
 // same block to all its neighbours, a message has the block once. The ranks of a node write and
-// read the messages in its shared memory. It suits short blocks. Bienz, Gropp, Olson, JPDC 130,
-// 2019 (three steps, and two); Collom, Li, Bienz, EuroMPI 2023
+// read the messages in its shared memory. It suits short blocks. The ranks of a node have told each
+// other their blocks once, perhaps at an earlier call. A block that has another length by now, as
+// only its two ends know, travels in a message of its own; its space in the joined message stays
+// unused. Joined messages then also have the present length of each block, so that a call whose
+// ends disagree fails. Bienz, Gropp, Olson, JPDC 130, 2019 (three steps, and two); Collom, Li,
+// Bienz, EuroMPI 2023
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -28,6 +33,7 @@ struct Part {
   int block = 0;
   std::int64_t bytes = 0;
   std::int64_t offset = 0;  // place in the message, in bytes
+  std::int64_t word = 0;    // place of the length in the message, in bytes
 };
 
 // The blocks that travel together in one message, in an order that both nodes know.
@@ -46,7 +52,13 @@ using Messages = std::map<Ends, Message>;
 class Joined {
  public:
   Joined(Builder& b, Joins joins)
-      : b_(b), s_(b.shape()), nodes_(*s_.nodes), here_(node_of(s_)), joins_(joins) {
+      : b_(b),
+        s_(b.shape()),
+        nodes_(*s_.nodes),
+        here_(node_of(s_)),
+        joins_(joins),
+        now_(edges_of(s_)),
+        told_(s_.edges->ranks[static_cast<std::size_t>(nodes_.local_rank(s_.rank))]) {
     add_edges();
     for (auto* messages : {&out_, &in_})
       for (auto& [ends, message] : *messages) lay_out(message);
@@ -56,7 +68,10 @@ class Joined {
   }
 
   void run() {
-    if (out_.empty() && in_.empty()) return copy_to_self(b_);
+    if (out_.empty() && in_.empty()) {
+      exchange_others();
+      return copy_to_self(b_);
+    }
     for (const auto& [ends, message] : out_) write(message);
     signal();
     b_.end_round();
@@ -72,6 +87,8 @@ class Joined {
     if (receives()) signal();
     for (const auto& [ends, message] : in_)
       if (!stays(message)) read(message);
+    b_.end_round();
+    exchange_others();
   }
 
  private:
@@ -113,8 +130,9 @@ class Joined {
   }
 
   void add(Messages& messages, const Part& part) {
-    const auto [source, destination, block, bytes, offset] = part;
-    if (source < 0 || destination < 0 || source == destination || bytes == 0) return;
+    const auto& [source, destination, block, bytes, offset, word] = part;
+    if (source < 0 || destination < 0 || source == destination) return;
+    if (bytes == 0 && !has_lengths()) return;
     const int from = nodes_.of(source), to = nodes_.of(destination);
     const bool of_rank = joins_ == Joins::rank;
     Message& message = messages[{of_rank ? source : from, to}];
@@ -132,12 +150,47 @@ class Joined {
       return std::pair(a.source, a.destination) < std::pair(b.source, b.destination);
     });
     int last = -1;
+    if (has_lengths())
+      for (Part& part : message.parts) {
+        part.word = message.bytes;
+        message.bytes += kWordBytes;
+      }
     for (Part& part : message.parts) {
       const bool is_there = gives_one_block() && part.source == last;
       part.offset = is_there ? message.bytes - part.bytes : message.bytes;
       if (!is_there) message.bytes += part.bytes;
       last = part.source;
     }
+  }
+
+  // Returns whether the joined messages have the lengths of their blocks.
+  bool has_lengths() const { return s_.edges->may_have_changed; }
+  static std::uint32_t word_of(const Edge& edge) {
+    return static_cast<std::uint32_t>(edge.bytes ^ (edge.bytes >> 32));
+  }
+
+  // Return whether this rank's outgoing or incoming block has the length that the ranks of its node
+  // have told each other.
+  bool gives_as_told(int block) const { return is_as_told(now_.out, told_.out, block); }
+  bool takes_as_told(int block) const { return is_as_told(now_.in, told_.in, block); }
+  static bool is_as_told(const std::vector<Edge>& now, const std::vector<Edge>& told, int block) {
+    const auto place = static_cast<std::size_t>(block);
+    return now[place].bytes == told[place].bytes;
+  }
+
+  // Sends and receives the blocks that are in no joined message, since they have another length
+  // than was told. They follow the joined messages between the same two ranks.
+  void exchange_others() {
+    for (int block = 0; block < static_cast<int>(now_.in.size()); ++block)
+      if (is_other_message(now_.in, block, takes_as_told(block)))
+        b_.recv(now_.in[static_cast<std::size_t>(block)].peer, incoming(s_, block));
+    for (int block = 0; block < static_cast<int>(now_.out.size()); ++block)
+      if (is_other_message(now_.out, block, gives_as_told(block)))
+        b_.send(now_.out[static_cast<std::size_t>(block)].peer, outgoing(s_, block));
+  }
+  bool is_other_message(const std::vector<Edge>& edges, int block, bool is_as_told) const {
+    const Edge& edge = edges[static_cast<std::size_t>(block)];
+    return !is_as_told && edge.peer >= 0 && edge.peer != s_.rank && edge.bytes > 0;
   }
 
   // Allocates shared memory for a message. All ranks of the node must make the same calls.
@@ -155,14 +208,23 @@ class Joined {
   }
 
   void write(const Message& message) {
-    const auto first = std::find_if(message.parts.begin(), message.parts.end(),
-                                    [&](const Part& part) { return part.source == s_.rank; });
-    if (first == message.parts.end()) return;
-    Packer packer(b_, Packer::Way::pack, message.at + first->offset);
-    packer.add(outgoing(s_, first->block));
-    for (auto part = first + 1; part != message.parts.end() && part->source == s_.rank; ++part)
-      if (!gives_one_block()) packer.add(outgoing(s_, part->block));
-    packer.finish();
+    std::optional<Packer> packer;
+    std::int64_t end = 0;
+    for (const Part& part : message.parts) {
+      if (part.source != s_.rank) continue;
+      if (has_lengths())
+        b_.tell(message.at + part.word, word_of(now_.out[static_cast<std::size_t>(part.block)]));
+      if (!gives_as_told(part.block)) continue;
+      const bool is_there = packer && part.offset < end;  // given to another rank, too
+      if (is_there) continue;
+      if (!packer || part.offset != end) {
+        if (packer) packer->finish();
+        packer.emplace(b_, Packer::Way::pack, message.at + part.offset);
+      }
+      packer->add(outgoing(s_, part.block));
+      end = part.offset + part.bytes;
+    }
+    if (packer) packer->finish();
   }
 
   void send(const Message& message) {
@@ -177,6 +239,10 @@ class Joined {
         wait_for(part.source, 1);
       else
         wait_for(message.receiver, 2);
+      if (has_lengths())
+        b_.check(part.source, message.at + part.word,
+                 word_of(now_.in[static_cast<std::size_t>(part.block)]));
+      if (!takes_as_told(part.block)) continue;
       b_.copy({message.at + part.offset, part.bytes, Unit::byte}, incoming(s_, part.block));
     }
   }
@@ -186,6 +252,9 @@ class Joined {
   const Nodes& nodes_;
   const int here_;
   const Joins joins_;
+  // This rank's blocks now, and those that it has told the other ranks of its node.
+  const NodeEdges::OfRank now_;
+  const NodeEdges::OfRank& told_;
   Messages out_, in_;  // outgoing and incoming messages of all ranks of this node
 };
 

@@ -4,6 +4,7 @@
 
 #include <initializer_list>
 #include <map>
+#include <numeric>
 
 #include "schedule/schedule.h"
 
@@ -53,15 +54,43 @@ std::int64_t NodeEdges::OfRank::bytes_out() const {
   return bytes;
 }
 
+namespace {
+
+// Returns all ranks in their order, with -1 in the place of this one.
+std::vector<int> all_others(const Shape& shape) {
+  std::vector<int> peers(static_cast<std::size_t>(shape.size));
+  std::iota(peers.begin(), peers.end(), 0);
+  peers[static_cast<std::size_t>(shape.rank)] = -1;
+  return peers;
+}
+
+// Returns the ranks to which this one gives a block, in the order of the blocks.
+std::vector<int> destinations_of(const Shape& shape) {
+  const bool is_root = shape.rank == shape.root;
+  if (shape.kind == Kind::gatherv) return is_root ? std::vector<int>{} : std::vector{shape.root};
+  if (shape.kind == Kind::scatterv && !is_root) return {};
+  return is_neighborhood(shape.kind) ? shape.destinations : all_others(shape);
+}
+
+// Returns the ranks from which this one takes a block, in the order of the blocks.
+std::vector<int> sources_of(const Shape& shape) {
+  const bool is_root = shape.rank == shape.root;
+  if (shape.kind == Kind::scatterv) return is_root ? std::vector<int>{} : std::vector{shape.root};
+  if (shape.kind == Kind::gatherv && !is_root) return {};
+  return is_neighborhood(shape.kind) ? shape.sources : all_others(shape);
+}
+
+}  // namespace
+
 NodeEdges::OfRank edges_of(const Shape& shape) {
   NodeEdges::OfRank own;
   const auto add = [&](std::vector<Edge>& edges, int peer, const Operand& block) {
     edges.push_back({peer, peer < 0 ? 0 : payload_bytes(shape, block)});
   };
   int block = 0;
-  for (const int peer : shape.destinations) add(own.out, peer, outgoing(shape, block++));
+  for (const int peer : destinations_of(shape)) add(own.out, peer, outgoing(shape, block++));
   block = 0;
-  for (const int peer : shape.sources) add(own.in, peer, incoming(shape, block++));
+  for (const int peer : sources_of(shape)) add(own.in, peer, incoming(shape, block++));
   return own;
 }
 

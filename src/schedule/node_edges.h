@@ -29,6 +29,8 @@ struct NodeEdges {
   std::vector<OfRank> ranks;  // messages of each rank of this node, indexed by local rank
   // Bytes and number of the messages of all ranks of the communicator; equal on all ranks.
   std::int64_t all_bytes = 0, all_edges = 0;
+  // True if they are those of an earlier call. Then only both ends of a message know its bytes now.
+  bool may_have_changed = false;
 };
 
 // Returns the bytes of data of all ranks together, from NodeEdges or else from agreed_bytes();
@@ -40,7 +42,9 @@ std::optional<std::int64_t> bytes_of_all(const Shape& shape);
 // and the simulator.
 void tell_edges(std::vector<Shape>& all_ranks);
 
-// Returns the messages that this rank sends and receives in a neighborhood collective.
+// Returns the messages that this rank sends and receives in a neighborhood collective, a gatherv,
+// scatterv, alltoallv or alltoallw. In the latter four, a rank has no message to itself, but -1 in
+// its place among all ranks.
 NodeEdges::OfRank edges_of(const Shape& shape);
 
 // Returns whether the data of these messages fit into the node's shared memory. A rank that is

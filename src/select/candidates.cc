@@ -141,10 +141,46 @@ Shape neighborhood_on_trial(const Shape& shape) {
   return trial;
 }
 
+// Returns the call to measure in place of one whose size no rank knows. The blocks are plain bytes
+// that lie one after the other, and both ends shorten a block alike.
+Shape irregular_on_trial(const Shape& shape, std::int64_t longest_bytes) {
+  NodeEdges::OfRank own = edges_of(shape);
+  const auto size = static_cast<std::size_t>(shape.size);
+  const auto place = static_cast<std::size_t>(shape.rank);
+  const bool gives_all = own.out.size() == size, takes_all = own.in.size() == size;
+  Edge kept;  // the rank's block for itself
+  if (gives_all || takes_all)
+    kept.bytes =
+        payload_bytes(shape, takes_all ? incoming(shape, shape.rank) : outgoing(shape, shape.rank));
+  if (gives_all) own.out[place] = kept;
+  if (takes_all) own.in[place] = kept;
+  for (auto* side : {&own.out, &own.in})
+    for (Edge& edge : *side) edge.bytes = shortened(shape, edge.bytes, longest_bytes);
+  kept.bytes = shortened(shape, kept.bytes, longest_bytes);
+  const auto only = [&](const std::vector<Edge>& edges) {
+    return edges.empty() ? kept.bytes : edges.front().bytes;
+  };
+  Shape trial = shape;
+  trial.in_place = false;
+  trial.types.clear();
+  trial.send = trial.recv = Layout{};
+  trial.send_blocks = trial.recv_blocks = {};
+  if (gives_all)
+    trial.send_blocks = in_a_row(own.out, Unit::send);
+  else
+    trial.send.count = only(own.out);
+  if (takes_all)
+    trial.recv_blocks = in_a_row(own.in, Unit::recv);
+  else
+    trial.recv.count = only(own.in);
+  return trial;
+}
+
 }  // namespace
 
-Shape shape_on_trial(const Shape& shape) {
+Shape shape_on_trial(const Shape& shape, std::int64_t longest_bytes) {
   if (is_neighborhood(shape.kind)) return neighborhood_on_trial(shape);
+  if (!agreed_bytes(shape)) return irregular_on_trial(shape, longest_bytes);
   Shape trial = shape;
   trial.in_place = false;
   if (shape.kind == Kind::barrier) return trial;

@@ -27,10 +27,10 @@ inline constexpr std::array<std::int64_t, 3> kChunkBytes = {Tuning{}.chunk_bytes
                                                             kNodeBytesPerRank / 2, 16 * 1024};
 
 // Returns the call with which candidates are measured: `shape` itself if it is short, otherwise the
-// same call with shorter blocks, counted in bytes except in reductions. All ranks must know the
-// size of the data (bytes_of_all). A neighborhood collective whose messages are known
-// (Shape::edges) is short.
-Shape shape_on_trial(const Shape& shape);
+// same call with shorter blocks, counted in bytes except in reductions. A neighborhood collective
+// whose messages are known (Shape::edges) is short. longest_bytes: if no rank knows the size of the
+// call, the most bytes of any rank's part, equal on all ranks; otherwise it does not matter.
+Shape shape_on_trial(const Shape& shape, std::int64_t longest_bytes = 0);
 
 // Candidates: the algorithms and tunings to measure for a call, equal and in the same order on all
 // ranks. On one node they are the algorithms that use its shared memory. The first candidate's

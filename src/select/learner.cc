@@ -38,11 +38,9 @@ constexpr std::int64_t kLeastBetweenChecks_ns = 100'000'000;
 // Time from settling on a variant to the first check. The time before each further check is four
 // times as long.
 constexpr std::int64_t kFirstCheck_ns = 1'000'000;
-// Time and least number of calls between two checks of a class with Settings::checks_often, and
-// number of calls of the second check, which follows at once when a check finds a change.
+// Time and least number of calls between two checks of a class with Settings::checks_often.
 constexpr std::int64_t kOftenChecked_ns = 400'000;
 constexpr std::int64_t kLeastOftenChecked = 64, kMostOftenChecked = 2048;
-constexpr std::uint64_t kConfirming = 16;
 // Number of rests after which a call class whose calls follow each other within kLeastPeriod_ns
 // tries variants that need no thread.
 constexpr int kRestsBeforeTrials = 3;
@@ -100,6 +98,7 @@ Learner::Learner(std::size_t variants, int native, const Settings& settings, Tri
       by_least_time_(settings.by_least_time),
       switches_(settings.switches),
       checks_often_(settings.checks_often),
+      confirming_(settings.confirming),
       free_slots_(settings.has_free_slots
                       ? std::max(kFreeSlots, kFreeOfEach * static_cast<int>(variants))
                       : 0),
@@ -330,6 +329,7 @@ void Learner::move_on(TrialTurn& turn) {
     turn.elapsed_ns = agreed_[kElapsedWord];
     turn.cost_elsewhere_ns = agreed_[kElsewhereWord];
     if (stage_ != Stage::trying) begins_batch_ = static_cast<std::uint64_t>(agreed_[kBatchWord]);
+    if (std::exchange(is_void_, false) && !switches_) return begin_stage_again(turn);
     if (switches_)
       after_ = Stage::waiting;
     else if (stage_ == Stage::watching)
@@ -346,6 +346,25 @@ void Learner::move_on(TrialTurn& turn) {
   if (!switches_ && (calls_ - from) % calls_together() != 0) return;
   if (!again_ && !find_position(turn)) return put_off();
   if (switches_ || turn.take(*this)) begin_trials(turn);
+}
+
+void Learner::interrupt(TrialTurn& turn) {
+  last_ns_ = 0;
+  const bool is_telling = calls_ > compares_at_;
+  if (is_telling)
+    is_void_ = true;
+  else if (calls_ > counts_from_)
+    begin_stage_again(turn);
+}
+
+// Begins the present stage again, since what was measured in it says nothing.
+void Learner::begin_stage_again(TrialTurn& turn) {
+  may_have_moved_ = false;
+  if (stage_ == Stage::watching) return begin_stage(stage_, compares_at_ - begins_at_);
+  if (stage_ == Stage::trying) return try_again_later(turn);
+  if (stage_ != Stage::settled) return;
+  // Without any result of this run, the first check of an earlier one's begins again.
+  calls_between_checks_ == 0 ? begin_known() : begin_settled();
 }
 
 void Learner::agreed_on_watch() {
@@ -472,7 +491,7 @@ void Learner::begin_settled() {
     const std::int64_t period_ns = std::max<std::int64_t>(positions_.mean_period_ns(), 1);
     const auto often = static_cast<std::uint64_t>(
         std::clamp(kOftenChecked_ns / period_ns, kLeastOftenChecked, kMostOftenChecked));
-    calls = may_have_moved_ ? kConfirming : std::min(calls, often);
+    calls = may_have_moved_ ? confirming_ : std::min(calls, often);
   }
   begin_stage(Stage::settled, calls);
 }

@@ -66,6 +66,9 @@ class Learner {
     // True if comparisons cost next to nothing, because the ranks share memory. A settled class
     // then follows a change of the machine's state within a few hundred calls.
     bool checks_often = false;
+    // With checks_often, number of calls until a second check confirms a change that a check has
+    // found. It must exceed the calls after which interrupt() tells that the calls are others.
+    std::uint64_t confirming = 16;
   };
 
   // variants: their number; variant 0 is the static rule's. native: the index of the variant that
@@ -106,6 +109,10 @@ class Learner {
   // words() are exchanged.
   void say_unable();
   void agreed(const Words& greatest);
+  // Must be called, on all ranks before the same call, when calls that may take another time come
+  // between this class's. What has been measured in the present stage is dropped, and the stage
+  // begins again with the class's next call.
+  void interrupt(TrialTurn& turn);
   // Must be called in place of agreed(), on all ranks alike, if next() has returned nothing and
   // some rank has not given its numbers yet. The calls keep their variants, and a later one looks
   // for the result again; the delay doubles each time.
@@ -134,6 +141,8 @@ class Learner {
   // Returns whether this run or an earlier one has found the variants in use. Otherwise the calls
   // use the variant of the static rule.
   bool has_result() const { return (times_settled_ > 0 || is_known_) && !was_in_vain_; }
+  // Returns whether the ranks exchange times at the next call.
+  bool is_about_to_compare() const { return calls_ == compares_at_; }
   // Returns whether next() must be told the time at which the next call begins.
   bool wants_time() const { return calls_ >= next_timed_; }
   // Returns whether calls follow each other within kLeastPeriod_ns, so that there is no computation
@@ -176,6 +185,7 @@ class Learner {
   std::uint64_t calls_in(std::int64_t ns) const;
   void try_again_later(TrialTurn& turn);
   void move_on(TrialTurn& turn);
+  void begin_stage_again(TrialTurn& turn);
   void leave_out_conditional();
   void note_time(std::int64_t now_ns, int in_flight);
   bool counts_last_call() const;
@@ -220,6 +230,7 @@ class Learner {
   const bool by_least_time_;
   const bool switches_;
   const bool checks_often_;
+  const std::uint64_t confirming_;
   const int free_slots_;
   const std::uint32_t variants_of_short_;
   TrialBudget& budget_;
@@ -267,6 +278,8 @@ class Learner {
   Stage stage_ = Stage::watching;
   Stage after_ = Stage::waiting;  // stage that follows when the last exchange of times takes effect
   bool is_agreed_ = false;
+  // The exchange of times that is under way says nothing, since interrupt() has been called.
+  bool is_void_ = false;
   std::uint64_t calls_ = 0;  // number of calls so far
   // Number of the first call of the current stage. It lies in the future while the class rests.
   std::uint64_t begins_at_ = 0;

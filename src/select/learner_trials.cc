@@ -168,10 +168,10 @@ void Learner::begin_trials(TrialTurn& turn) {
               static_cast<std::uint64_t>(order_.size()) * static_cast<std::uint64_t>(slot_calls_));
 }
 
-// Breaks the trials off, because this class was not called for long and another one has taken the
-// right to try variants. Trials that did not take place do not count as cost.
+// Breaks the trials off, because calls of other classes came between. Another class may have taken
+// the right to try variants. Trials that did not take place do not count as cost.
 void Learner::try_again_later(TrialTurn& turn) {
-  const auto tried = static_cast<std::int64_t>(calls_ - begins_at_);
+  const auto tried = static_cast<std::int64_t>(std::min(calls_, compares_at_) - begins_at_);
   const auto all = static_cast<std::int64_t>(compares_at_ - begins_at_);
   const std::int64_t cost_ns = cost_expected_ns_ / all * tried;
   trials_cost_ns_ += cost_ns;

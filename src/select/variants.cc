@@ -122,10 +122,21 @@ const Algorithm* one_leader_of(const Choice& by_thread, const Shape& shape) {
   return has_leaders ? kHierarchicalOneLeader.of(shape.kind) : nullptr;
 }
 
-int place_of(Engine engine, const std::vector<Choice>& variants) {
-  const auto found = std::find_if(variants.begin(), variants.end(),
-                                  [&](const Choice& variant) { return variant.engine == engine; });
+// Adds the variant that joins the messages of a neighbourhood collective between nodes.
+void add_joined(std::vector<Choice>& variants, Engine engine, const Shape& shape) {
+  if (is_neighborhood(shape.kind) && shape.nodes) add(variants, {engine, kJoined.of(shape.kind)});
+}
+
+// Returns the index of the first variant for which is_it(variant) returns true; -1 if there is
+// none.
+template <class IsIt>
+int place_of(const std::vector<Choice>& variants, IsIt is_it) {
+  const auto found = std::find_if(variants.begin(), variants.end(), is_it);
   return found == variants.end() ? -1 : static_cast<int>(found - variants.begin());
+}
+
+int place_of(Engine engine, const std::vector<Choice>& variants) {
+  return place_of(variants, [&](const Choice& variant) { return variant.engine == engine; });
 }
 
 }  // namespace
@@ -140,6 +151,7 @@ std::vector<Choice> variants_for(const Config& config, Library library, const Sh
   if (!is_neighborhood(shape.kind)) add(variants, {Engine::assist, nullptr});
   add_others(variants, Engine::thread, shape, by_thread.algorithm);
   add_chunks(variants, Engine::thread, shape, by_thread.algorithm, resources.processor);
+  add_joined(variants, Engine::thread, shape);
   if (resources.agents && shape.on_one_node) add(variants, {Engine::agent, by_thread.algorithm});
   // Over several nodes the agents carry the whole collective out if one rank of each node sends.
   const Algorithm* const one_leader = one_leader_of(by_thread, shape);
@@ -171,6 +183,7 @@ std::vector<Choice> variants_for_blocking(const Config& config, Library library,
   if (is_wefts) std::swap(variants[0], variants[1]);
   add_others(variants, Engine::function, shape, by_callers.algorithm);
   add_chunks(variants, Engine::function, shape, by_callers.algorithm, processor);
+  add_joined(variants, Engine::function, shape);
   return variants;
 }
 
@@ -180,6 +193,12 @@ int native_among(const std::vector<Choice>& variants) {
 
 int worker_among(const std::vector<Choice>& variants) {
   return place_of(Engine::tcc, variants);
+}
+
+int joined_among(const std::vector<Choice>& variants) {
+  return place_of(variants, [](const Choice& variant) {
+    return variant.algorithm && variant.algorithm->needs == Needs::nodes_edges;
+  });
 }
 
 std::uint32_t variants_by_callers(const std::vector<Choice>& variants) {

@@ -49,6 +49,10 @@ int native_among(const std::vector<Choice>& variants);
 // refuse; -1 if there is none.
 int worker_among(const std::vector<Choice>& variants);
 
+// Returns the index of the variant that joins the messages of a neighbourhood between nodes, for
+// which the ranks of each node must have told each other their edges; -1 if there is none.
+int joined_among(const std::vector<Choice>& variants);
+
 // Returns a bit mask of the variants that need no thread of Weft: the MPI library's, and those that
 // calls progress.
 std::uint32_t variants_by_callers(const std::vector<Choice>& variants);

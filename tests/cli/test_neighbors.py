@@ -1,5 +1,5 @@
-"""Tests persistent neighbourhood collectives over several nodes, with and without joined messages,
-on a ring, and on a graph with edges to the same rank and repeated edges.
+"""Tests neighbourhood collectives over several nodes, with and without joined messages, on a ring,
+and on a graph with edges to the same rank and repeated edges.
 
 Nodes are proxies of Hydra in MPICH. tests/unit/levels_cost_test.cc counts the messages of each
 form."""
@@ -26,12 +26,12 @@ HOSTS = {"a:2,b:2": 4, "a:3,b:1": 4, "a:2,b:2,c:1": 5}
 JOINED = ("joined", "partly-joined")
 
 
-def on_nodes(hosts, options, *program, summary=None):
-    """Runs a program with MPICH on these nodes, and returns the plans of its summary."""
+def on_nodes(hosts, options, *program, summary=None, engine="thread", part="plans"):
+    """Runs a program with MPICH on these nodes, and returns this part of its summary."""
     mpi = mpi_libraries.implementation("mpich")
     if not mpi.mpiexec.exists():
         pytest.skip(f"needs {mpi_libraries.make_target('mpich')}")
-    weft = [installation.weft_command(), "run", "--engine=thread", *options]
+    weft = [installation.weft_command(), "run", f"--engine={engine}", *options]
     weft += [f"--summary=json:{summary}"] if summary else []
     command = [mpi.mpiexec, "-launcher", "fork", "-hosts", hosts, "-n", HOSTS[hosts]]
     done = subprocess.run(
@@ -42,7 +42,7 @@ def on_nodes(hosts, options, *program, summary=None):
         timeout=110,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(summary.read_text())["plans"] if summary else []
+    return json.loads(summary.read_text())[part] if summary else []
 
 
 def named(algorithm):
@@ -90,3 +90,27 @@ def test_ranks_that_disagree_fail_as_without_joined_messages(algorithm, compiled
     program = compiled_for(library, "neighbor_disagrees")
     plans = on_nodes("a:2,b:2", named(algorithm), program, summary=tmp_path / "summary.json")
     assert {plan["algorithm"] for plan in plans} == {"by-size"}
+
+
+@pytest.mark.parametrize("hosts", HOSTS)
+def test_joined_messages_are_a_way_of_repeated_calls(hosts, compiled_for, tmp_path):
+    """Results are right, whichever way a call takes, and whether or not its blocks have the lengths
+    of the first call. A rank that is alone on its node joins no messages."""
+    program = compiled_for(mpi_libraries.implementation("mpich"), "neighbors_again")
+    summary, options = tmp_path / "summary.json", ["--learning-budget=100", "--plan-cache=none"]
+    learnt = on_nodes(hosts, options, program, summary=summary, engine="auto", part="learnt")
+    ways = {}
+    for entry in learnt:
+        ways.setdefault(entry["site"], {}).update(
+            {way["way"]: way["period_us"] for way in entry["ways"]}
+        )
+    joins = "1" not in hosts
+    for kind in KINDS:
+        for site, way in ((f"blocking {kind}", "function"), (kind, "thread")):
+            assert (ways[site][f"{way} joined"] > 0) == joins, (site, ways[site])
+
+
+def test_ranks_that_disagree_at_a_later_call_do_not_hang(compiled_for):
+    program = compiled_for(mpi_libraries.implementation("mpich"), "neighbor_disagrees")
+    options = ["--learning-budget=100", "--plan-cache=none"]
+    on_nodes("a:2,b:2", options, program, "again", engine="auto")

@@ -2,6 +2,8 @@
 the MPI library, is the slower one from then on. Calls in a node's memory follow that. The states
 are planted: a tool tells Weft how long copies and the library take."""
 
+import json
+
 import pytest
 
 from weft.system import mpi_libraries
@@ -34,6 +36,28 @@ def test_calls_follow_the_states_of_the_machine(all_right, planted, mpi, ranks, 
     states = [WEFT_IS_FASTER, COPIES_ARE_SLOW, LIBRARY_IS_SLOW, COPIES_ARE_SLOW]
     tool = planted(mpi)
     all_right("states", form, FOLLOWED, *states, mpi=mpi, ranks=ranks, options=OPTIONS, tool=tool)
+
+
+@pytest.mark.parametrize("form", ["blocking", "nonblocking", "persistent"])
+@pytest.mark.parametrize("ranks", [3, 4])
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_short_and_longer_calls_of_unknown_size_are_learnt_about_separately(
+    all_right, planted, mpi, ranks, form
+):
+    tool = planted(mpi)
+    all_right("lengths", form, FOLLOWED, 6, mpi=mpi, ranks=ranks, options=OPTIONS, tool=tool)
+
+
+@pytest.mark.parametrize(
+    ("form", "site"), [("blocking", "blocking alltoallv"), ("nonblocking", "alltoallv")]
+)
+def test_the_summary_tells_short_from_longer_calls(all_right, planted, tmp_path, form, site):
+    tool, summary = planted("mpich"), tmp_path / "summary.json"
+    options = [*OPTIONS, f"--summary=json:{summary}"]
+    all_right("lengths", form, FOLLOWED, 6, options=options, tool=tool)
+    learnt = json.loads(summary.read_text())["learnt"]
+    ways = {entry["site"]: entry["way"].split()[0] for entry in learnt}
+    assert ways == {f"{site}, below 8 KiB": "native", f"{site}, below 256 KiB": "function"}
 
 
 def test_a_state_that_stays_is_no_reason_to_compare(all_right, planted):

@@ -49,6 +49,16 @@ def test_counts_that_differ_in_shared_memory_show_wherever_a_rank_waits(mpi, eng
         assert times(done, f"gatherv: rank 1, {count} elements: no error") == COMPLETIONS
 
 
+def test_persistent_calls_whose_counts_differ_are_not_measured_and_end_in_an_error(mpi):
+    """Engine auto would otherwise compare them with the library's when they are initialised."""
+    done = Job(mpi, ["persistent-counts-differ"], "auto").right()
+    for count in (10, 20):
+        assert times(done, f"alltoallv: rank 0, {count} elements: truncated") == 1
+        assert times(done, f"alltoallv: rank 1, {count} elements: truncated") == 1
+        assert times(done, f"gatherv: rank 0, {count} elements: truncated") == 1
+        assert times(done, f"gatherv: rank 1, {count} elements: no error") == 1
+
+
 @pytest.mark.parametrize("engine", [None, *ENGINES])
 def test_an_error_is_returned_where_the_communicator_says_so(mpi, engine):
     done = Job(mpi, ["error-returns"], engine).done()

@@ -409,11 +409,36 @@ RankLayout layout_of_rank(const Call& call, int rank) {
   return result;
 }
 
+// Sets Shape::edges as after an earlier call, at which odd ranks have given other amounts.
+static void tell_earlier(const Call& call, std::vector<Shape>& shapes) {
+  Call earlier = call;
+  earlier.count = call.told_count;
+  earlier.told_count = -1;
+  const std::vector<Shape> before = shapes_of(earlier);
+  tell_edges(shapes);
+  for (Shape& shape : shapes) {
+    if (!shape.edges) return;
+    NodeEdges edges = *shape.edges;
+    for (std::size_t place = 0; place < edges.ranks.size(); ++place) {
+      const NodeEdges::OfRank& told =
+          before[static_cast<std::size_t>(shape.rank)].edges->ranks[place];
+      NodeEdges::OfRank& own = edges.ranks[place];
+      const bool is_odd = rank_here(shape, static_cast<int>(place)) % 2 == 1;
+      if (is_odd) own.out = told.out;
+      for (std::size_t i = 0; i < own.in.size(); ++i)
+        if (own.in[i].peer % 2 == 1) own.in[i] = told.in[i];
+    }
+    edges.may_have_changed = true;
+    shape.edges = std::make_shared<const NodeEdges>(std::move(edges));
+  }
+}
+
 std::vector<Shape> shapes_of(const Call& call) {
   std::vector<Shape> shapes;
   for (int rank = 0; rank < call.size; ++rank) shapes.push_back(layout_of_rank(call, rank).shape);
   const bool need_edges = call.algorithm && call.algorithm->needs == Needs::nodes_edges;
-  if (need_edges && shapes[0].nodes) tell_edges(shapes);
+  if (need_edges && shapes[0].nodes)
+    call.told_count < 0 ? tell_edges(shapes) : tell_earlier(call, shapes);
   return shapes;
 }
 

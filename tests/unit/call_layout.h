@@ -44,6 +44,9 @@ struct Call {
   Graph graph = Graph::grid;
   Placing placing = Placing::pairs;  // for algorithms that need several nodes or domains
   Tuning tuning = {};
+  // If not negative, `count` at the earlier call at which the ranks of each node have told each
+  // other what odd ranks give (Shape::edges).
+  std::int64_t told_count = -1;
 
   Kind kind() const { return algorithm->kind; }
   std::string text() const;

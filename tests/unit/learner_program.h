@@ -91,6 +91,13 @@ class Program {
     return variant;
   }
 
+  // Calls of another class come between those of this one.
+  void interrupt(int number) {
+    auto& learners = call_classes_[static_cast<std::size_t>(number)].learners;
+    for (std::size_t rank = 0; rank < learners.size(); ++rank)
+      learners[rank]->interrupt(turns_[rank]);
+  }
+
   const Learner& learner(int call_class) const {
     return *call_classes_[static_cast<std::size_t>(call_class)].learners.front();
   }

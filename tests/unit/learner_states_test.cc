@@ -34,6 +34,7 @@ class Machine {
     for (int call = 0; call < calls; ++call) of_library += program_.call(call_class_) == kNative;
     return of_library;
   }
+  void interrupt() { program_.interrupt(call_class_); }
   std::uint64_t calls_on_trial() const {
     return program_.learner(call_class_).found().calls_on_trial;
   }
@@ -67,6 +68,39 @@ TEST(Learner, TriesLittleWhileTheStateStays) {
     const std::uint64_t before = machine.calls_on_trial();
     EXPECT_LT(machine.of_library(kWeftIsFaster, kLong), kLong / 100) << unit_ns;
     EXPECT_LT(machine.calls_on_trial() - before, kLong / 50) << unit_ns;
+  }
+}
+
+// The first calls are watched, and the next ones try both variants. Calls of another class have
+// been taken for some of these.
+TEST(Learner, TakesNoTimesFromBeforeAnInterruption) {
+  constexpr State kOther{1000, 1};
+  constexpr int kShort = 60, kMostOnTrial = 20;
+  for (const std::int64_t unit_ns : {20'000, 200'000})
+    for (int before = 0; before < 24; ++before) {
+      Machine machine(unit_ns, 50);
+      machine.of_library(kWeftIsFaster, before);
+      machine.of_library(kOther, 2);
+      machine.interrupt();
+      EXPECT_LE(machine.of_library(kWeftIsFaster, kShort), kMostOnTrial) << before;
+      EXPECT_LT(machine.of_library(kWeftIsFaster, kAfter), kAfter / 10) << before;
+    }
+}
+
+// A check finds calls that take another time; before another one confirms that, they turn out to be
+// calls of another class.
+TEST(Learner, LearnsNothingAnewFromCallsOfAnotherClass) {
+  constexpr State kOther{100, 130};
+  for (const std::int64_t unit_ns : kUnits_ns) {
+    Machine machine(unit_ns, 0.1);
+    machine.of_library(kWeftIsFaster, kLong);
+    const std::uint64_t before = machine.calls_on_trial();
+    for (int calls = 1; calls < 80; ++calls) {
+      machine.of_library(kOther, calls % 12);
+      machine.interrupt();
+      machine.of_library(kWeftIsFaster, 100);
+    }
+    EXPECT_LT(machine.calls_on_trial() - before, kLong / 100) << unit_ns;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "call_layout.h"
+#include "simulated_call.h"
 
 namespace weft::test {
 namespace {
@@ -59,6 +60,25 @@ TEST(NodeEdges, ShowThatRanksDisagree) {
     wrong[rank].destinations.pop_back();
     EXPECT_NE(disagreement_of_all(wrong), 0) << rank;
   }
+}
+
+// What odd ranks give has another length than at the call at which the ranks told each other.
+TEST(NodeEdges, BlocksOfAnotherLengthThanWasToldArrive) {
+  constexpr Kind kKindsWithEdges[] = {Kind::neighbor_allgather, Kind::neighbor_allgatherv,
+                                      Kind::neighbor_alltoall, Kind::neighbor_alltoallv,
+                                      Kind::neighbor_alltoallw};
+  for (const Kind kind : kKindsWithEdges)
+    for (const char* name : {"joined", "partly-joined"})
+      for (const Graph graph : {Graph::grid, Graph::ring, Graph::random})
+        for (const Placing placing : {Placing::pairs, Placing::threes, Placing::fours,
+                                      Placing::cyclic_2, Placing::cyclic_3})
+          for (const std::int64_t told_count : {0, 4, 30}) {
+            Call call{.size = 8, .count = 10, .type = &test_types()[0], .graph = graph};
+            call.algorithm = find_algorithm(kind, name);
+            call.placing = placing;
+            call.told_count = told_count;
+            ASSERT_EQ(check(call).failure, "") << call.text() << ", told " << told_count;
+          }
 }
 
 }  // namespace

@@ -435,9 +435,10 @@ static int Iallgather(const Started& started, const void* sendbuf, int sendcount
     MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iallgather.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iallgather, CallId::Iallgather)(sendbuf, sendcount,
@@ -496,17 +497,18 @@ static int Iallgatherv(const Started& started, const void* sendbuf, int sendcoun
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iallgatherv.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iallgatherv, CallId::Iallgatherv)(sendbuf, sendcount,
       sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = start(CallId::Iallgatherv, call, known ? known->plan : nullptr, request);
+  const Started started = start(CallId::Iallgatherv, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Iallgatherv), comm);
   if (started.taken) return started.code;
@@ -553,9 +555,10 @@ static int Iallreduce(const Started& started, const void* sendbuf, void* recvbuf
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iallreduce.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iallreduce, CallId::Iallreduce)(sendbuf, recvbuf,
       count, datatype, op, comm, request);
@@ -607,9 +610,10 @@ static int Ialltoall(const Started& started, const void* sendbuf, int sendcount,
     MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ialltoall.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ialltoall, CallId::Ialltoall)(sendbuf, sendcount,
@@ -668,9 +672,10 @@ static int Ialltoallv(const Started& started, const void* sendbuf, const int* se
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ialltoallv.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ialltoallv, CallId::Ialltoallv)(sendbuf, sendcounts,
@@ -678,7 +683,7 @@ static int Ialltoallv(const Started& started, const void* sendbuf, const int* se
   const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
-  const Started started = start(CallId::Ialltoallv, call, known ? known->plan : nullptr, request);
+  const Started started = start(CallId::Ialltoallv, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ialltoallv), comm);
   if (started.taken) return started.code;
@@ -728,9 +733,10 @@ static int Ialltoallw(const Started& started, const void* sendbuf, const int* se
     const int* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ialltoallw.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ialltoallw, CallId::Ialltoallw)(sendbuf, sendcounts,
@@ -739,7 +745,7 @@ static int Ialltoallw(const Started& started, const void* sendbuf, const int* se
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
       .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-  const Started started = start(CallId::Ialltoallw, call, known ? known->plan : nullptr, request);
+  const Started started = start(CallId::Ialltoallw, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ialltoallw), comm);
   if (started.taken) return started.code;
@@ -784,9 +790,10 @@ static int Ibarrier(const Started& started, MPI_Comm comm, MPI_Request* request)
 [[gnu::noinline]] static int Ibarrier_entered(MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ibarrier.bound_by(caller != nullptr))
-      return passthrough(comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ibarrier, CallId::Ibarrier)(comm, request);
   const Call call{.kind = Kind::barrier, .form = CallId::Ibarrier, .comm = comm};
@@ -828,9 +835,10 @@ static int Ibcast(const Started& started, void* buffer, int count, MPI_Datatype 
     int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ibcast.bound_by(caller != nullptr))
-      return passthrough(buffer, count, datatype, root, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(buffer, count, datatype, root, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ibcast, CallId::Ibcast)(buffer, count, datatype,
       root, comm, request);
@@ -877,9 +885,10 @@ static int Iexscan(const Started& started, const void* sendbuf, void* recvbuf, i
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iexscan.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iexscan, CallId::Iexscan)(sendbuf, recvbuf, count,
       datatype, op, comm, request);
@@ -932,9 +941,10 @@ static int Igather(const Started& started, const void* sendbuf, int sendcount,
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Igather.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Igather, CallId::Igather)(sendbuf, sendcount,
@@ -995,17 +1005,18 @@ static int Igatherv(const Started& started, const void* sendbuf, int sendcount,
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Igatherv.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      root, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Igatherv, CallId::Igatherv)(sendbuf, sendcount,
       sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
   const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = start(CallId::Igatherv, call, known ? known->plan : nullptr, request);
+  const Started started = start(CallId::Igatherv, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Igatherv), comm);
   if (started.taken) return started.code;
@@ -1054,9 +1065,10 @@ static int Ineighbor_allgather(const Started& started, const void* sendbuf, int 
     MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ineighbor_allgather.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_allgather,
@@ -1118,10 +1130,11 @@ static int Ineighbor_allgatherv(const Started& started, const void* sendbuf, int
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ineighbor_allgatherv.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_allgatherv,
       CallId::Ineighbor_allgatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
@@ -1129,8 +1142,7 @@ static int Ineighbor_allgatherv(const Started& started, const void* sendbuf, int
   const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = start(CallId::Ineighbor_allgatherv, call, known ? known->plan : nullptr,
-      request);
+  const Started started = start(CallId::Ineighbor_allgatherv, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ineighbor_allgatherv), comm);
   if (started.taken) return started.code;
@@ -1179,9 +1191,10 @@ static int Ineighbor_alltoall(const Started& started, const void* sendbuf, int s
     MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ineighbor_alltoall.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_alltoall,
@@ -1243,9 +1256,10 @@ static int Ineighbor_alltoallv(const Started& started, const void* sendbuf, cons
     MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ineighbor_alltoallv.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_alltoallv,
@@ -1255,8 +1269,7 @@ static int Ineighbor_alltoallv(const Started& started, const void* sendbuf, cons
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
       .recvdispls = rdispls};
-  const Started started = start(CallId::Ineighbor_alltoallv, call, known ? known->plan : nullptr,
-      request);
+  const Started started = start(CallId::Ineighbor_alltoallv, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ineighbor_alltoallv), comm);
   if (started.taken) return started.code;
@@ -1307,9 +1320,10 @@ static int Ineighbor_alltoallw(const Started& started, const void* sendbuf, cons
     MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ineighbor_alltoallw.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_alltoallw,
@@ -1319,8 +1333,7 @@ static int Ineighbor_alltoallw(const Started& started, const void* sendbuf, cons
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-  const Started started = start(CallId::Ineighbor_alltoallw, call, known ? known->plan : nullptr,
-      request);
+  const Started started = start(CallId::Ineighbor_alltoallw, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ineighbor_alltoallw), comm);
   if (started.taken) return started.code;
@@ -1367,9 +1380,10 @@ static int Ireduce(const Started& started, const void* sendbuf, void* recvbuf, i
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ireduce.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ireduce, CallId::Ireduce)(sendbuf, recvbuf, count,
       datatype, op, root, comm, request);
@@ -1419,17 +1433,17 @@ static int Ireduce_scatter(const Started& started, const void* sendbuf, void* re
     const int* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ireduce_scatter.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ireduce_scatter, CallId::Ireduce_scatter)(sendbuf,
       recvbuf, recvcounts, datatype, op, comm, request);
   const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-  const Started started = start(CallId::Ireduce_scatter, call, known ? known->plan : nullptr,
-      request);
+  const Started started = start(CallId::Ireduce_scatter, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ireduce_scatter), comm);
   if (started.taken) return started.code;
@@ -1469,9 +1483,10 @@ static int Ireduce_scatter_block(const Started& started, const void* sendbuf, vo
     int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ireduce_scatter_block.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ireduce_scatter_block,
       CallId::Ireduce_scatter_block)(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
@@ -1522,9 +1537,10 @@ static int Iscan(const Started& started, const void* sendbuf, void* recvbuf, int
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iscan.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iscan, CallId::Iscan)(sendbuf, recvbuf, count,
       datatype, op, comm, request);
@@ -1577,9 +1593,10 @@ static int Iscatter(const Started& started, const void* sendbuf, int sendcount,
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iscatter.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iscatter, CallId::Iscatter)(sendbuf, sendcount,
@@ -1640,17 +1657,18 @@ static int Iscatterv(const Started& started, const void* sendbuf, const int* sen
     int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iscatterv.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iscatterv, CallId::Iscatterv)(sendbuf, sendcounts,
       displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
-  const Started started = start(CallId::Iscatterv, call, known ? known->plan : nullptr, request);
+  const Started started = start(CallId::Iscatterv, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Iscatterv), comm);
   if (started.taken) return started.code;
@@ -2352,9 +2370,10 @@ static int Iallgather_c(const Started& started, const void* sendbuf, MPI_Count s
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iallgather_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iallgather_c, CallId::Iallgather_c)(sendbuf,
@@ -2416,18 +2435,18 @@ static int Iallgatherv_c(const Started& started, const void* sendbuf, MPI_Count 
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iallgatherv_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iallgatherv_c, CallId::Iallgatherv_c)(sendbuf,
       sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = start(CallId::Iallgatherv_c, call, known ? known->plan : nullptr,
-      request);
+  const Started started = start(CallId::Iallgatherv_c, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Iallgatherv_c), comm);
   if (started.taken) return started.code;
@@ -2474,9 +2493,10 @@ static int Iallreduce_c(const Started& started, const void* sendbuf, void* recvb
     MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iallreduce_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iallreduce_c, CallId::Iallreduce_c)(sendbuf, recvbuf,
       count, datatype, op, comm, request);
@@ -2529,9 +2549,10 @@ static int Ialltoall_c(const Started& started, const void* sendbuf, MPI_Count se
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ialltoall_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ialltoall_c, CallId::Ialltoall_c)(sendbuf, sendcount,
@@ -2592,9 +2613,10 @@ static int Ialltoallv_c(const Started& started, const void* sendbuf, const MPI_C
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ialltoallv_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ialltoallv_c, CallId::Ialltoallv_c)(sendbuf,
@@ -2602,8 +2624,7 @@ static int Ialltoallv_c(const Started& started, const void* sendbuf, const MPI_C
   const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
-  const Started started = start(CallId::Ialltoallv_c, call, known ? known->plan : nullptr,
-      request);
+  const Started started = start(CallId::Ialltoallv_c, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ialltoallv_c), comm);
   if (started.taken) return started.code;
@@ -2655,9 +2676,10 @@ static int Ialltoallw_c(const Started& started, const void* sendbuf, const MPI_C
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ialltoallw_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ialltoallw_c, CallId::Ialltoallw_c)(sendbuf,
@@ -2666,8 +2688,7 @@ static int Ialltoallw_c(const Started& started, const void* sendbuf, const MPI_C
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
       .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-  const Started started = start(CallId::Ialltoallw_c, call, known ? known->plan : nullptr,
-      request);
+  const Started started = start(CallId::Ialltoallw_c, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ialltoallw_c), comm);
   if (started.taken) return started.code;
@@ -2716,9 +2737,10 @@ static int Ibcast_c(const Started& started, void* buffer, MPI_Count count, MPI_D
     int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ibcast_c.bound_by(caller != nullptr))
-      return passthrough(buffer, count, datatype, root, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(buffer, count, datatype, root, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ibcast_c, CallId::Ibcast_c)(buffer, count, datatype,
       root, comm, request);
@@ -2767,9 +2789,10 @@ static int Iexscan_c(const Started& started, const void* sendbuf, void* recvbuf,
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iexscan_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iexscan_c, CallId::Iexscan_c)(sendbuf, recvbuf,
       count, datatype, op, comm, request);
@@ -2822,9 +2845,10 @@ static int Igather_c(const Started& started, const void* sendbuf, MPI_Count send
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Igather_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Igather_c, CallId::Igather_c)(sendbuf, sendcount,
@@ -2885,17 +2909,18 @@ static int Igatherv_c(const Started& started, const void* sendbuf, MPI_Count sen
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Igatherv_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-      comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      root, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Igatherv_c, CallId::Igatherv_c)(sendbuf, sendcount,
       sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
   const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = start(CallId::Igatherv_c, call, known ? known->plan : nullptr, request);
+  const Started started = start(CallId::Igatherv_c, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Igatherv_c), comm);
   if (started.taken) return started.code;
@@ -2944,9 +2969,10 @@ static int Ineighbor_allgather_c(const Started& started, const void* sendbuf, MP
     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ineighbor_allgather_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_allgather_c,
@@ -3009,10 +3035,11 @@ static int Ineighbor_allgatherv_c(const Started& started, const void* sendbuf, M
     const MPI_Aint* displs, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ineighbor_allgatherv_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-      request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_allgatherv_c,
       CallId::Ineighbor_allgatherv_c)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
@@ -3020,8 +3047,7 @@ static int Ineighbor_allgatherv_c(const Started& started, const void* sendbuf, M
   const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = start(CallId::Ineighbor_allgatherv_c, call,
-      known ? known->plan : nullptr, request);
+  const Started started = start(CallId::Ineighbor_allgatherv_c, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ineighbor_allgatherv_c), comm);
   if (started.taken) return started.code;
@@ -3070,9 +3096,10 @@ static int Ineighbor_alltoall_c(const Started& started, const void* sendbuf, MPI
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ineighbor_alltoall_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_alltoall_c,
@@ -3137,9 +3164,10 @@ static int Ineighbor_alltoallv_c(const Started& started, const void* sendbuf,
     MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ineighbor_alltoallv_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
       recvtype, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_alltoallv_c,
@@ -3149,8 +3177,7 @@ static int Ineighbor_alltoallv_c(const Started& started, const void* sendbuf,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
       .recvdispls = rdispls};
-  const Started started = start(CallId::Ineighbor_alltoallv_c, call, known ? known->plan : nullptr,
-      request);
+  const Started started = start(CallId::Ineighbor_alltoallv_c, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ineighbor_alltoallv_c), comm);
   if (started.taken) return started.code;
@@ -3202,9 +3229,10 @@ static int Ineighbor_alltoallw_c(const Started& started, const void* sendbuf,
     const MPI_Datatype* recvtypes, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ineighbor_alltoallw_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
       recvtypes, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ineighbor_alltoallw_c,
@@ -3214,8 +3242,7 @@ static int Ineighbor_alltoallw_c(const Started& started, const void* sendbuf,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-  const Started started = start(CallId::Ineighbor_alltoallw_c, call, known ? known->plan : nullptr,
-      request);
+  const Started started = start(CallId::Ineighbor_alltoallw_c, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ineighbor_alltoallw_c), comm);
   if (started.taken) return started.code;
@@ -3264,9 +3291,10 @@ static int Ireduce_c(const Started& started, const void* sendbuf, void* recvbuf,
     MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ireduce_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ireduce_c, CallId::Ireduce_c)(sendbuf, recvbuf,
       count, datatype, op, root, comm, request);
@@ -3316,9 +3344,10 @@ static int Ireduce_scatter_block_c(const Started& started, const void* sendbuf, 
     MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ireduce_scatter_block_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ireduce_scatter_block_c,
       CallId::Ireduce_scatter_block_c)(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
@@ -3372,17 +3401,17 @@ static int Ireduce_scatter_c(const Started& started, const void* sendbuf, void* 
     MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Ireduce_scatter_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Ireduce_scatter_c,
       CallId::Ireduce_scatter_c)(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-  const Started started = start(CallId::Ireduce_scatter_c, call, known ? known->plan : nullptr,
-      request);
+  const Started started = start(CallId::Ireduce_scatter_c, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Ireduce_scatter_c), comm);
   if (started.taken) return started.code;
@@ -3424,9 +3453,10 @@ static int Iscan_c(const Started& started, const void* sendbuf, void* recvbuf, M
     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iscan_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, count, datatype, op, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iscan_c, CallId::Iscan_c)(sendbuf, recvbuf, count,
       datatype, op, comm, request);
@@ -3479,9 +3509,10 @@ static int Iscatter_c(const Started& started, const void* sendbuf, MPI_Count sen
     MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iscatter_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
       request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iscatter_c, CallId::Iscatter_c)(sendbuf, sendcount,
@@ -3542,17 +3573,18 @@ static int Iscatterv_c(const Started& started, const void* sendbuf, const MPI_Co
     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
-  if (known && known->passes_through_of_class(caller))
+  if (known)
     if (const auto passthrough = next_calls.Iscatterv_c.bound_by(caller != nullptr))
-      return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-      comm, request);
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm, request);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Iscatterv_c, CallId::Iscatterv_c)(sendbuf,
       sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
-  const Started started = start(CallId::Iscatterv_c, call, known ? known->plan : nullptr, request);
+  const Started started = start(CallId::Iscatterv_c, call, nullptr, request);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Iscatterv_c), comm);
   if (started.taken) return started.code;
@@ -7519,13 +7551,18 @@ static int Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
     MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known)
+    if (const auto passthrough = next_calls.Allgatherv.bound_by(caller != nullptr))
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Allgatherv, CallId::Allgatherv)(sendbuf, sendcount,
       sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = carry_out(CallId::Allgatherv, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Allgatherv, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Allgatherv), comm);
   if (started.taken) return started.code;
@@ -7581,13 +7618,18 @@ static int Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
     MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known)
+    if (const auto passthrough = next_calls.Allgatherv_c.bound_by(caller != nullptr))
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Allgatherv_c, CallId::Allgatherv_c)(sendbuf,
       sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   const Call call{.kind = Kind::allgatherv, .form = CallId::Iallgatherv_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = carry_out(CallId::Allgatherv_c, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Allgatherv_c, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Allgatherv_c), comm);
   if (started.taken) return started.code;
@@ -7871,13 +7913,18 @@ static int Alltoallv(const void* sendbuf, const int* sendcounts, const int* sdis
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known)
+    if (const auto passthrough = next_calls.Alltoallv.bound_by(caller != nullptr))
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Alltoallv, CallId::Alltoallv)(sendbuf, sendcounts,
       sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
-  const Started started = carry_out(CallId::Alltoallv, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Alltoallv, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Alltoallv), comm);
   if (started.taken) return started.code;
@@ -7935,13 +7982,18 @@ static int Alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts, const M
     const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known)
+    if (const auto passthrough = next_calls.Alltoallv_c.bound_by(caller != nullptr))
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Alltoallv_c, CallId::Alltoallv_c)(sendbuf,
       sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   const Call call{.kind = Kind::alltoallv, .form = CallId::Ialltoallv_c, .sendbuf = sendbuf,
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .sendtype = sendtype,
       .recvtype = recvtype, .comm = comm, .senddispls = sdispls, .recvdispls = rdispls};
-  const Started started = carry_out(CallId::Alltoallv_c, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Alltoallv_c, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Alltoallv_c), comm);
   if (started.taken) return started.code;
@@ -7999,6 +8051,11 @@ static int Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdis
     const int* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known)
+    if (const auto passthrough = next_calls.Alltoallw.bound_by(caller != nullptr))
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Alltoallw, CallId::Alltoallw)(sendbuf, sendcounts,
       sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
@@ -8006,7 +8063,7 @@ static int Alltoallw(const void* sendbuf, const int* sendcounts, const int* sdis
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
       .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-  const Started started = carry_out(CallId::Alltoallw, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Alltoallw, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Alltoallw), comm);
   if (started.taken) return started.code;
@@ -8065,6 +8122,11 @@ static int Alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts, const M
     MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known)
+    if (const auto passthrough = next_calls.Alltoallw_c.bound_by(caller != nullptr))
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Alltoallw_c, CallId::Alltoallw_c)(sendbuf,
       sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
@@ -8072,7 +8134,7 @@ static int Alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts, const M
       .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts, .comm = comm,
       .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-  const Started started = carry_out(CallId::Alltoallw_c, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Alltoallw_c, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Alltoallw_c), comm);
   if (started.taken) return started.code;
@@ -8509,13 +8571,18 @@ static int Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, vo
     MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known)
+    if (const auto passthrough = next_calls.Gatherv.bound_by(caller != nullptr))
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      root, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Gatherv, CallId::Gatherv)(sendbuf, sendcount,
       sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
   const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = carry_out(CallId::Gatherv, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Gatherv, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Gatherv), comm);
   if (started.taken) return started.code;
@@ -8571,13 +8638,18 @@ static int Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype send
     MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known)
+    if (const auto passthrough = next_calls.Gatherv_c.bound_by(caller != nullptr))
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      root, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Gatherv_c, CallId::Gatherv_c)(sendbuf, sendcount,
       sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
   const Call call{.kind = Kind::gatherv, .form = CallId::Igatherv_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = carry_out(CallId::Gatherv_c, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Gatherv_c, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Gatherv_c), comm);
   if (started.taken) return started.code;
@@ -8759,6 +8831,11 @@ static int Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype 
     MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known)
+    if (const auto passthrough = next_calls.Neighbor_allgatherv.bound_by(caller != nullptr))
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_allgatherv,
       CallId::Neighbor_allgatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
@@ -8766,8 +8843,7 @@ static int Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype 
   const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = carry_out(CallId::Neighbor_allgatherv, call,
-      known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Neighbor_allgatherv, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Neighbor_allgatherv), comm);
   if (started.taken) return started.code;
@@ -8824,6 +8900,11 @@ static int Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_D
     const MPI_Aint* displs, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known)
+    if (const auto passthrough = next_calls.Neighbor_allgatherv_c.bound_by(caller != nullptr))
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_allgatherv_c,
       CallId::Neighbor_allgatherv_c)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
@@ -8831,8 +8912,7 @@ static int Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_D
   const Call call{.kind = Kind::neighbor_allgatherv, .form = CallId::Ineighbor_allgatherv_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcount, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .recvdispls = displs};
-  const Started started = carry_out(CallId::Neighbor_allgatherv_c, call,
-      known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Neighbor_allgatherv_c, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Neighbor_allgatherv_c), comm);
   if (started.taken) return started.code;
@@ -9014,6 +9094,11 @@ static int Neighbor_alltoallv(const void* sendbuf, const int* sendcounts, const 
     const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known)
+    if (const auto passthrough = next_calls.Neighbor_alltoallv.bound_by(caller != nullptr))
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_alltoallv,
       CallId::Neighbor_alltoallv)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
@@ -9022,8 +9107,7 @@ static int Neighbor_alltoallv(const void* sendbuf, const int* sendcounts, const 
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
       .recvdispls = rdispls};
-  const Started started = carry_out(CallId::Neighbor_alltoallv, call,
-      known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Neighbor_alltoallv, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Neighbor_alltoallv), comm);
   if (started.taken) return started.code;
@@ -9081,6 +9165,11 @@ static int Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts
     const MPI_Count* recvcounts, const MPI_Aint* rdispls, MPI_Datatype recvtype, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known)
+    if (const auto passthrough = next_calls.Neighbor_alltoallv_c.bound_by(caller != nullptr))
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_alltoallv_c,
       CallId::Neighbor_alltoallv_c)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
@@ -9089,8 +9178,7 @@ static int Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count* sendcounts
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = sdispls,
       .recvdispls = rdispls};
-  const Started started = carry_out(CallId::Neighbor_alltoallv_c, call,
-      known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Neighbor_alltoallv_c, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Neighbor_alltoallv_c), comm);
   if (started.taken) return started.code;
@@ -9148,6 +9236,11 @@ static int Neighbor_alltoallw(const void* sendbuf, const int* sendcounts, const 
     const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known)
+    if (const auto passthrough = next_calls.Neighbor_alltoallw.bound_by(caller != nullptr))
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_alltoallw,
       CallId::Neighbor_alltoallw)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
@@ -9156,8 +9249,7 @@ static int Neighbor_alltoallw(const void* sendbuf, const int* sendcounts, const 
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-  const Started started = carry_out(CallId::Neighbor_alltoallw, call,
-      known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Neighbor_alltoallw, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Neighbor_alltoallw), comm);
   if (started.taken) return started.code;
@@ -9217,6 +9309,11 @@ static int Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts
     const MPI_Datatype* recvtypes, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known)
+    if (const auto passthrough = next_calls.Neighbor_alltoallw_c.bound_by(caller != nullptr))
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Neighbor_alltoallw_c,
       CallId::Neighbor_alltoallw_c)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
@@ -9225,8 +9322,7 @@ static int Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count* sendcounts
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcounts,
       .comm = comm, .senddispls = sdispls, .recvdispls = rdispls, .sendtypes = sendtypes,
       .recvtypes = recvtypes};
-  const Started started = carry_out(CallId::Neighbor_alltoallw_c, call,
-      known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Neighbor_alltoallw_c, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Neighbor_alltoallw_c), comm);
   if (started.taken) return started.code;
@@ -9394,13 +9490,17 @@ static int Reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcou
     const int* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known)
+    if (const auto passthrough = next_calls.Reduce_scatter.bound_by(caller != nullptr))
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Reduce_scatter, CallId::Reduce_scatter)(sendbuf,
       recvbuf, recvcounts, datatype, op, comm);
   const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-  const Started started = carry_out(CallId::Reduce_scatter, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Reduce_scatter, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Reduce_scatter), comm);
   if (started.taken) return started.code;
@@ -9562,13 +9662,17 @@ static int Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count*
     const MPI_Count* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known)
+    if (const auto passthrough = next_calls.Reduce_scatter_c.bound_by(caller != nullptr))
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Reduce_scatter_c, CallId::Reduce_scatter_c)(sendbuf,
       recvbuf, recvcounts, datatype, op, comm);
   const Call call{.kind = Kind::reduce_scatter, .form = CallId::Ireduce_scatter_c,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .recvcounts = recvcounts, .sendtype = datatype,
       .recvtype = datatype, .op = op, .comm = comm};
-  const Started started = carry_out(CallId::Reduce_scatter_c, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Reduce_scatter_c, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Reduce_scatter_c), comm);
   if (started.taken) return started.code;
@@ -9846,13 +9950,18 @@ static int Scatterv(const void* sendbuf, const int* sendcounts, const int* displ
     int root, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known)
+    if (const auto passthrough = next_calls.Scatterv.bound_by(caller != nullptr))
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Scatterv, CallId::Scatterv)(sendbuf, sendcounts,
       displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
   const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
-  const Started started = carry_out(CallId::Scatterv, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Scatterv, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Scatterv), comm);
   if (started.taken) return started.code;
@@ -9908,13 +10017,18 @@ static int Scatterv_c(const void* sendbuf, const MPI_Count* sendcounts, const MP
     MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const CachedCall* const known = cached_calls.found;
   const void* const caller = cached_calls.profiled_by;
+  if (known)
+    if (const auto passthrough = next_calls.Scatterv_c.bound_by(caller != nullptr))
+      if (known->passes_through_of_class(caller))
+        return passthrough(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+      root, comm);
   const Entry entry(caller);
   if (entry.nested()) return bound(next_calls.Scatterv_c, CallId::Scatterv_c)(sendbuf, sendcounts,
       displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
   const Call call{.kind = Kind::scatterv, .form = CallId::Iscatterv_c, .root = root,
       .sendbuf = sendbuf, .recvbuf = recvbuf, .sendcounts = sendcounts, .recvcounts = recvcount,
       .sendtype = sendtype, .recvtype = recvtype, .comm = comm, .senddispls = displs};
-  const Started started = carry_out(CallId::Scatterv_c, call, known ? known->plan : nullptr);
+  const Started started = carry_out(CallId::Scatterv_c, call, nullptr);
   if (!known) [[unlikely]]
     remember_call(started, true, called(CallId::Scatterv_c), comm);
   if (started.taken) return started.code;

@@ -12,6 +12,7 @@
 #include "runtime/adaptive/caller.h"
 #include "runtime/adaptive/comparison.h"
 #include "runtime/adaptive/learnt.h"
+#include "runtime/adaptive/telling_edges.h"
 #include "runtime/job/epoch.h"
 #include "runtime/request/inline_call.h"
 #include "runtime/request/watchdog.h"
@@ -31,6 +32,11 @@ CallClass::CallClass(CallClasses& among, CallId id, const CallClassKey& key,
       learner(variants.size(), native_among(variants), settings, budget) {}
 
 CallClass::~CallClass() = default;
+
+bool CallClass::may_go_on() const {
+  if (comparison && comparison->done()) return true;
+  return telling && telling->is_over();
+}
 
 void CallClass::look_at_caller() {
   constexpr int kMostLooks = 16;
@@ -55,8 +61,39 @@ void look_at_comparison(CallClass& call_class) {
 
 }  // namespace
 
+namespace {
+
+// Begins or continues the exchange in which the ranks tell each other the edges of a neighbourhood.
+// Returns whether the next call need not wait for it: the ranks find out whether all have them when
+// they next compare times.
+bool continue_telling(Runtime& runtime, CallId id, Communicator& communicator,
+                      CallClass& call_class) {
+  if (call_class.to_tell)
+    call_class.telling =
+        std::make_unique<TellingEdges>(runtime, id, communicator, *call_class.to_tell);
+  call_class.to_tell.reset();
+  if (!call_class.telling) return true;
+  if (!call_class.telling->is_over()) return !call_class.learner.is_about_to_compare();
+  call_class.edges = call_class.telling->edges();
+  call_class.telling.reset();
+  return true;
+}
+
+// Tells the learner if this rank cannot use the variant of which that is not known before.
+void say_if_unable(Runtime& runtime, Communicator& communicator, CallClass& call_class) {
+  if (worker_among(call_class.variants) >= 0) {
+    communicator.want_worker(runtime);
+    if (!communicator.worker) call_class.learner.say_unable();
+  } else if (joined_among(call_class.variants) >= 0 && !call_class.edges) {
+    call_class.learner.say_unable();
+  }
+}
+
+}  // namespace
+
 std::optional<int> next_variant(Runtime& runtime, CallId id, Communicator& communicator,
                                 CallClass& call_class, const Made& made) {
+  if (!continue_telling(runtime, id, communicator, call_class)) return std::nullopt;
   if (call_class.comparison && call_class.comparison->done()) {
     call_class.learner.agreed(call_class.comparison->result());
     call_class.comparison.reset();
@@ -68,10 +105,7 @@ std::optional<int> next_variant(Runtime& runtime, CallId id, Communicator& commu
     step = call_class.learner.next(made.at_ns, made.in_flight, turn);
   }
   if (!step) return std::nullopt;
-  if (step->compare && worker_among(call_class.variants) >= 0) {
-    communicator.want_worker(runtime);
-    if (!communicator.worker) call_class.learner.say_unable();
-  }
+  if (step->compare) say_if_unable(runtime, communicator, call_class);
   if (step->compare && call_class.in_memory)
     call_class.in_memory->publish(call_class.learner.words());
   else if (step->compare)
@@ -97,16 +131,15 @@ int next_variant_in_call(Runtime& runtime, CallId id, Communicator& communicator
     if (const auto variant = next_variant(runtime, id, communicator, call_class, made))
       return *variant;
     const WatchedCall watched_call(id);
-    runtime.progress.drive_until([&] { return call_class.comparison->done(); },
-                                 [] { sched_yield(); });
+    runtime.progress.drive_until([&] { return call_class.may_go_on(); }, [] { sched_yield(); });
   }
 }
 
 // In this memory each pair of kind and size class has a place of its own, in which ranks compare
-// times. The calls concerned have a predefined operator or none, and all ranks know the size of
-// non-blocking ones, so that kind and size identify the class. Calls of unknown size use the two
-// lowest places, one for blocking and one for non-blocking calls; only barriers would need these
-// places otherwise.
+// times. The calls concerned have a predefined operator or none, and blocking ones are of a kind
+// whose size no rank knows. Such kinds use only a few size classes, and blocking calls the place
+// before that of non-blocking ones. In the two lowest places their ranks tell each other lengths
+// (calls_by_length.h); only barriers would need these places otherwise.
 std::optional<SharedWords> CallClasses::memory_for(const CallClassKey& key,
                                                    SegmentAllocator& room) {
   constexpr std::int64_t kSizeClasses = 32;  // size classes up to 2 GiB
@@ -120,7 +153,8 @@ std::optional<SharedWords> CallClasses::memory_for(const CallClassKey& key,
     memory_ = room.take(kBytesOfAll);
     in_use_.have_room_for_all();
   }
-  const std::int64_t place = key.size_class >= 0 ? key.size_class : key.blocking ? 1 : 0;
+  const std::int64_t of_form = key.blocking ? 1 : 0;
+  const std::int64_t place = key.size_class >= 0 ? key.size_class - of_form : of_form;
   const std::int64_t number = static_cast<int>(key.kind) * kSizeClasses + place;
   return SharedWords(memory_.get() + number * kBytes);
 }
@@ -138,7 +172,10 @@ CallClass& CallClasses::without_room(bool blocking) {
 }
 
 void CallClasses::forget_comparisons() {
-  in_use_.for_each([](CallClass& call_class) { call_class.comparison.reset(); });
+  in_use_.for_each([](CallClass& call_class) {
+    call_class.comparison.reset();
+    call_class.telling.reset();
+  });
 }
 
 namespace {
@@ -171,6 +208,7 @@ std::vector<CallClassRecord> records_of(const CallClass& call_class,
 std::vector<CallClassRecord> CallClasses::records(const Communicator& communicator) const {
   std::vector<CallClassRecord> records;
   in_use_.for_each([&](const CallClass& call_class) {
+    if (call_class.made.all == 0) return;
     for (CallClassRecord& record : records_of(call_class, communicator))
       records.push_back(std::move(record));
   });

@@ -29,6 +29,9 @@ namespace weft {
 
 class Comparison;
 class CallClasses;
+class TellingEdges;
+struct NodeEdges;
+struct Shape;
 
 using ComparisonsInMemory = NodeComparisons<std::tuple_size_v<Learner::Words>>;
 
@@ -47,6 +50,12 @@ struct CallClass {
   // The comparison between the ranks that is in progress, if it uses messages; otherwise nullptr.
   std::shared_ptr<Comparison> comparison;
   std::optional<ComparisonsInMemory> in_memory;  // nullopt if ranks compare by messages
+  // If joined messages are tried for neighbourhood calls, `to_tell` is the shape of the first call
+  // until the ranks begin to tell each other its edges, `telling` is the exchange until it is over,
+  // and `edges` are what they have told. Otherwise these are nullptr.
+  std::unique_ptr<const Shape> to_tell;
+  std::unique_ptr<TellingEdges> telling;
+  std::shared_ptr<const NodeEdges> edges;
   CallsMade made;  // number of the application's calls of this class so far
   // The number of calls that this rank has started and the application has not completed yet.
   std::atomic<int> in_flight{0};
@@ -54,6 +63,8 @@ struct CallClass {
   // reports. They are recorded only while engine auto learns about the class.
   std::vector<std::uintptr_t> callers;
 
+  // Returns whether what the next call waits for (next_variant()) has happened.
+  bool may_go_on() const;
   // Records the place in the application that makes the current call. It must be called for each
   // call that belongs to this class.
   void look_at_caller();
@@ -82,7 +93,8 @@ class CallClasses {
   }
 
   // Returns the shared memory in which the ranks of a node compare the times of variants (engine
-  // and algorithm) for the call class with this key. A class with such memory is never dropped.
+  // and algorithm) for the call class with this key or, with size class -1, in which they tell each
+  // other the lengths of calls. A class with such memory is never dropped.
   // Returns nullopt on all ranks if there is no space in `room`. All ranks must call it in the same
   // order.
   std::optional<SharedWords> memory_for(const CallClassKey& key, SegmentAllocator& room);

@@ -45,8 +45,8 @@ struct PlanRecord {
 
 struct CallClassKey {
   Kind kind{};
-  // The number of binary digits of the size of the call in bytes; -1 if no rank knows the whole
-  // size.
+  // The number of binary digits of the size of the call in bytes. If no rank knows the whole size,
+  // -1 or, on a single node, the most digits of any rank's part of calls of about this length.
   int size_class = 0;
   bool kernel = false;  // true for a reduction by a predefined operator on a predefined datatype
   bool blocking = false;

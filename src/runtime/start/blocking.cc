@@ -135,7 +135,7 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
 [[gnu::noinline]] Started carry_out_of_call_class(Runtime& runtime, CallId id, const Call& call,
                                                   const Answer& answer, bool looked_at) {
   const Plan& plan = *answer.plan;
-  CallClass& call_class = *plan.variants->call_class;
+  CallClass& call_class = class_of_call(plan);
   const int variant = next_variant_in_call(runtime, id, *plan.communicator, call_class);
   const Plan& chosen = plan_of(runtime, call, plan, variant);
   const bool is_timed = call_class.learner.wants_own_time();

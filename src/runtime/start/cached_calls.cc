@@ -11,13 +11,24 @@ constinit thread_local CachedCalls cached_calls __attribute__((tls_model("initia
 
 bool CachedCall::is_left_of_call_class(const void* profiled_by) const {
   if (this_thread.is_inside() || (profiled_by && from_library(profiled_by))) return false;
-  CallClass& call_class = *plan->variants->call_class;
+  CallsByLength* const by_length = plan->variants->by_length();
+  if (by_length && by_length->needs_length()) return false;
+  CallClass& call_class = plan->variants->call_class();
   const auto variant = call_class.learner.variant_at_once();
-  if (!variant || call_class.key.blocking) return false;
-  const Plan* const made = plan->variants->plan(*variant);
+  if (!variant || !is_left(call_class, *variant)) return false;
   Runtime& runtime = *Runtime::active();
-  if (!made || !made->declined || runtime.observing()) return false;
+  if (runtime.observing()) return false;
+  if (by_length) by_length->count_call(0);
   return next_variant_at_once(runtime, *plan->communicator, call_class).has_value();
+}
+
+// Returns whether a call of this class that takes the variant is left to the MPI library. The
+// variant may have no plan yet, or one in which Weft declines the call.
+bool CachedCall::is_left(const CallClass& call_class, int variant) const {
+  if (plan->variants->by_length())
+    return call_class.variants[static_cast<std::size_t>(variant)].engine == Engine::native;
+  const Plan* const made = plan->variants->plan(variant);
+  return made && made->declined;
 }
 
 namespace {

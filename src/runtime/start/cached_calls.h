@@ -26,7 +26,9 @@ struct CachedCall {
   std::uint32_t called;  // code of the call, from called(); 0 for an unused entry
   MPI_Comm comm;
   std::array<std::uintptr_t, kMostWords> words;
-  const Plan* plan;    // nullptr if the library carries the call out
+  // The plan of the call; nullptr if the library carries the call out. In an entry for calls with
+  // arrays of counts it is the plan of an earlier call, of which only the call classes are used.
+  const Plan* plan;
   NativeWatch* watch;  // counts such calls if the library carries them out; may be nullptr
 
   // Returns whether the library carries the call out, nothing has to be done about it, and Weft has
@@ -36,11 +38,13 @@ struct CachedCall {
     if (plan || !nothing_meanwhile()) return false;
     return !watch || (!(profiled_by && from_library(profiled_by)) && watch->counts_at_once());
   }
-  // Returns whether this is a non-blocking call that its call class leaves to the library, and
-  // counts it there. profiled_by: as for Entry (interpose/hooks.h).
+  // Returns whether this is a non-blocking call, or a blocking one whose size no rank knows, that
+  // its call class leaves to the library, and counts it there. profiled_by: as for Entry
+  // (interpose/hooks.h).
   bool passes_through_of_class(const void* profiled_by) const {
-    return plan && plan->variants && plan->variants->was_left && nothing_meanwhile() &&
-           is_left_of_call_class(profiled_by);
+    if (!plan || !plan->variants) return false;
+    const bool may_be_left = plan->variants->was_left || plan->variants->by_length();
+    return may_be_left && nothing_meanwhile() && is_left_of_call_class(profiled_by);
   }
 
  private:
@@ -48,10 +52,11 @@ struct CachedCall {
     return epoch == passthrough_epoch.load(std::memory_order_acquire) && nothing_under_way() &&
            deferring.load(std::memory_order_acquire) == 0;
   }
-  // Returns whether a non-blocking call about which engine auto learns can go to the MPI library at
-  // once: engine auto currently leaves such calls to the MPI library, and nothing must be recorded.
+  // Returns whether a call about which engine auto learns can go to the MPI library at once: engine
+  // auto currently leaves such calls to the MPI library, and nothing must be recorded.
   // If so, counts the call. Calls that are made inside other MPI calls belong to no class.
   bool is_left_of_call_class(const void* profiled_by) const;
+  bool is_left(const CallClass& call_class, int variant) const;
 };
 
 struct CachedCalls {

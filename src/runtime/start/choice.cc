@@ -95,18 +95,12 @@ std::vector<Choice> variants_of(const Runtime& runtime, const CallClassKey& key,
                             runtime.has_spare_core(), processor);
 }
 
-// Returns the class of similar calls to which the call belongs; nullptr if engine auto learns
-// nothing about such calls.
-CallClass* call_class_of(const PlanRequest& asked, const Shape& shape, const Choice& rule) {
+// Returns the call class with this key, after making it if necessary. memory: where its ranks
+// compare times; nullopt if they do so by messages.
+CallClass* call_class_with(const CallClassKey& key, const std::optional<SharedWords>& memory,
+                           const PlanRequest& asked, const Shape& shape, const Choice& rule) {
   const auto& [runtime, call, communicator, use] = asked;
-  const Kernel kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
-  const CallClassKey key = key_of(shape, use, kernel);
   CallClasses& call_classes = communicator.attributes.find_or_make<CallClasses>();
-  std::optional<SharedWords> memory;
-  if (runtime.learns_in_memory()) {
-    memory = call_classes.memory_for(key, communicator.room);
-    if (!memory) return nullptr;
-  }
   return call_classes.find_or_make(key, [&]() -> std::unique_ptr<CallClass> {
     auto variants = variants_of(runtime, key, shape, rule, communicator.processor);
     // Engines assist and tcc call whole collectives of the MPI library, for which the internal
@@ -120,7 +114,8 @@ CallClass* call_class_of(const PlanRequest& asked, const Shape& shape, const Cho
     settings.seed =
         static_cast<std::uint64_t>(key.kind) * 64 + static_cast<std::uint64_t>(key.size_class + 1);
     settings.known = Learnt::own().find(communicator, key, variants);
-    settings.conditional = worker_among(variants);
+    const int joined = joined_among(variants);
+    settings.conditional = joined >= 0 ? joined : worker_among(variants);
     settings.variants_of_short = variants_by_callers(variants);
     settings.by_own_time = key.blocking;
     settings.by_least_time = key.blocking && waits_for_all(key.kind);
@@ -128,11 +123,51 @@ CallClass* call_class_of(const PlanRequest& asked, const Shape& shape, const Cho
     settings.tries = learn != Learn::use;
     settings.has_free_slots = call_classes.has_free_slots();
     settings.checks_often = memory.has_value();
+    if (memory && !agreed_bytes(shape))
+      settings.confirming = CallsByLength::Length::kNoticesAfter + settings.confirming;
     auto call_class = std::make_unique<CallClass>(call_classes, call.form, key, std::move(variants),
                                                   settings, runtime.trial_budget);
     if (memory) call_class->in_memory.emplace(*memory, communicator.size);
+    if (joined >= 0) call_class->to_tell = std::make_unique<const Shape>(shape);
     return call_class;
   });
+}
+
+// Returns the calls of this kind on a single node whose size no rank knows; nullptr if there is no
+// memory for their classes.
+CallsByLength* calls_by_length(const PlanRequest& asked, CallClassKey key, const Shape& shape,
+                               const Choice& rule) {
+  Communicator& communicator = asked.communicator;
+  CallClasses& call_classes = communicator.attributes.find_or_make<CallClasses>();
+  const auto make = [&]() -> std::unique_ptr<CallsByLength> {
+    const auto lengths = call_classes.memory_for(key, communicator.room);
+    if (!lengths) return nullptr;
+    CallsByLength::Classes classes{};
+    for (std::size_t length = 0; length < classes.size(); ++length) {
+      key.size_class = CallsByLength::Length::kDigits[length];
+      const auto memory = call_classes.memory_for(key, communicator.room);
+      classes[length] = call_class_with(key, memory, asked, shape, rule);
+    }
+    return std::make_unique<CallsByLength>(*lengths, communicator.size, classes);
+  };
+  return communicator.attributes.find_or_make<AllCallsByLength>().find_or_make(key.kind,
+                                                                               key.blocking, make);
+}
+
+// Returns the class of similar calls to which the call belongs, or those of calls whose size no
+// rank knows. Returns neither if engine auto learns nothing about such calls.
+ChoiceResult learnt_choice(const PlanRequest& asked, const Shape& shape, const Choice& rule) {
+  const auto& [runtime, call, communicator, use] = asked;
+  const Kernel kernel = reduces(call.kind) ? kernel_for(call.op, call.recvtype) : nullptr;
+  const CallClassKey key = key_of(shape, use, kernel);
+  std::optional<SharedWords> memory;
+  if (runtime.learns_in_memory()) {
+    if (key.size_class < 0) return {.by_length = calls_by_length(asked, key, shape, rule)};
+    CallClasses& call_classes = communicator.attributes.find_or_make<CallClasses>();
+    memory = call_classes.memory_for(key, communicator.room);
+    if (!memory) return {};
+  }
+  return {.call_class = call_class_with(key, memory, asked, shape, rule)};
 }
 
 // Returns engine and algorithm for a call of this shape that takes the variant with this index. For
@@ -164,8 +199,8 @@ ChoiceResult chosen_for(const PlanRequest& asked, const Eligible& eligible) {
   const auto& [runtime, call, communicator, use] = asked;
   const Choice rule = choice_for(runtime, communicator, use, eligible.shape, eligible.by_callers);
   if (!eligible.by_callers && may_learn(asked, eligible.shape, rule))
-    if (CallClass* call_class = call_class_of(asked, eligible.shape, rule))
-      return {.call_class = call_class};
+    if (const ChoiceResult learnt = learnt_choice(asked, eligible.shape, rule); learnt.is_learnt())
+      return learnt;
   const bool learns = use == Use::blocking && learns_blocking(runtime, communicator, call.kind);
   if (learns) return {.declined = outside_memory(runtime)};
   if (rule.engine == Engine::native) return {.declined = Reason::rule};

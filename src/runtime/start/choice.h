@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "runtime/adaptive/call_classes.h"
+#include "runtime/adaptive/calls_by_length.h"
 #include "runtime/start/eligible.h"
 #include "select/selector.h"
 
@@ -16,8 +16,12 @@ struct ChoiceResult {
   // If true, for calls on a single node the fixed rule still decides about the engine, and whether
   // the MPI library carries the call out. False if the choice comes from measurements.
   bool by_rule = true;
-  // Set if engine auto learns about such calls. The choice then differs from call to call.
+  // Either is set if engine auto learns about such calls. The choice then differs from call to
+  // call. by_length: calls whose size no rank knows, on a single node.
   CallClass* call_class = nullptr;
+  CallsByLength* by_length = nullptr;
+
+  bool is_learnt() const { return call_class || by_length; }
 };
 
 // Chooses engine and algorithm by facts that are equal on all ranks.

@@ -138,7 +138,7 @@ DeferredCollective::DeferredCollective(Runtime& runtime, CallId id, const Call& 
       reason_(answer.reason) {
   if (plan_ && plan_->carrier == Carrier::callers) leave_to_callers();
   if (!plan_ || !plan_->variants) return;
-  CallClass& call_class = *plan_->variants->call_class;
+  CallClass& call_class = plan_->variants->call_class();
   made_ = {now_ns(), call_class.in_flight.load(std::memory_order_relaxed)};
   count_in(call_class.in_flight);
 }
@@ -152,7 +152,7 @@ bool DeferredCollective::start_variant() {
   const Plan* variant = plan_ ? &*plan_ : nullptr;
   if (variant && variant->variants) {
     const auto next =
-        next_variant(runtime(), id(), communicator(), *variant->variants->call_class, made_);
+        next_variant(runtime(), id(), communicator(), variant->variants->call_class(), made_);
     if (!next) return false;
     variant = &plan_of(runtime(), call(), *plan_, *next);
   }
@@ -182,7 +182,7 @@ void DeferredCollective::count(const Plan* variant) const {
   if (!variant)
     summary.passed_on(id(), reason_);
   else if (variant->declined)
-    summary.passed_on(id(), exact_reason(*variant->declined, *plan_->variants->call_class));
+    summary.passed_on(id(), exact_reason(*variant->declined, plan_->variants->call_class()));
   else
     summary.handled(id(), variant->bytes, variant->schedule->node_bytes > 0);
 }
@@ -298,8 +298,8 @@ std::optional<int> defer_behind_others(Runtime& runtime, CallId id, const Call& 
   Communicator* communicator = defers_calls(call.comm);
   if (!communicator) return std::nullopt;
   if (const Plan* const plan = answer.plan; plan && plan->variants)
-    plan->variants->call_class->among.count_call(runtime, *communicator,
-                                                 *plan->variants->call_class);
+    plan->variants->call_class().among.count_call(runtime, *communicator,
+                                                  plan->variants->call_class());
   return defer(runtime, id, call, *communicator, answer, request);
 }
 

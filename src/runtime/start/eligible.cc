@@ -56,10 +56,11 @@ std::optional<Reason> declined_at_once(const Runtime& runtime, const Communicato
     return Communicators::own().is_crowded_out(call.comm) ? Reason::crowded : Reason::communicator;
   if (engine_for(runtime, *communicator) == Engine::native) return Reason::engine_native;
   // In calls with arrays of counts, each rank knows only its own part, so that ranks cannot agree
-  // on a size class. On a single node all such calls of one kind form one class.
+  // on a size class. On a single node they agree on lengths a few calls later. Over several nodes,
+  // only neighbourhood calls of one kind form a class.
   const bool learns = use == Use::blocking && learns_blocking(runtime, *communicator, call.kind);
-  if (learns && !has_one_count(call.kind) && !communicator->on_one_node())
-    return outside_memory(runtime);
+  const bool has_class = has_one_count(call.kind) || is_neighborhood(call.kind);
+  if (learns && !has_class && !communicator->on_one_node()) return outside_memory(runtime);
   if (!in_memory_only(runtime, *communicator, use, call.kind)) return std::nullopt;
   const bool possible =
       use != Use::request || (runtime.has_memory_thread() && needs_no_library(call.kind, true));

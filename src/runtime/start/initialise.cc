@@ -130,12 +130,16 @@ struct OwnMemory {
 bool is_lost(Runtime& runtime, InternalCollective& internal_collective, const Call& call,
              const Plan& plan) {
   const Schedule& schedule = *plan.schedule;
-  return runtime.library != Library::intelmpi &&
-         may_be_compared(runtime, *plan.communicator, schedule.shape, plan.kernel, false) &&
-         !(schedule.is_direct && one_copy_rule().asked_for) &&
-         !native_result(runtime, internal_collective, call, schedule, plan.kernel,
-                        LibraryForm::nonblocking)
-              .is_won;
+  if (runtime.library == Library::intelmpi || (schedule.is_direct && one_copy_rule().asked_for) ||
+      !may_be_compared(runtime, *plan.communicator, schedule.shape, plan.kernel, false))
+    return false;
+  const auto agreed = agreed_bytes(schedule.shape);
+  const auto bytes = agreed ? agreed : longest_part(internal_collective, schedule.shape);
+  // If the ranks' arguments do not fit together, nothing is measured, and Weft's collective reports
+  // the error.
+  return bytes && !native_result(runtime, internal_collective, call, schedule, plan.kernel, *bytes,
+                                 LibraryForm::nonblocking)
+                       .is_won;
 }
 
 // Completes the plan and allocates its memory. Sets plan.declined if the MPI library is to carry

@@ -11,7 +11,7 @@
 
 #include "base/config.h"
 #include "coll/algorithm.h"
-#include "runtime/adaptive/call_classes.h"
+#include "runtime/adaptive/calls_by_length.h"
 #include "runtime/job/summary.h"
 #include "runtime/node/shared_buffers.h"
 #include "runtime/request/requests.h"
@@ -62,6 +62,9 @@ struct Plan : Recipe {
                                  // again; nullptr if they are not
   DirectPlan direct;
   std::int64_t bytes = 0;  // size of the call on this rank
+  // Length class of this rank's part of the call, if no rank knows the size
+  // (Variants::by_length()).
+  int length = 0;
   // The plans between which engine auto chooses for each call, if it learns about such calls;
   // otherwise nullptr.
   std::shared_ptr<Variants> variants;
@@ -81,7 +84,11 @@ struct Plan : Recipe {
 // for a deferred call, the one that starts it. Another thread may read the plans at the same time.
 class Variants {
  public:
-  Variants(CallClass* of, std::size_t variants) : call_class(of), plans_(variants) {}
+  // Exactly one of the call class and the calls by length is given.
+  Variants(CallClass* call_class, CallsByLength* by_length)
+      : call_class_(call_class),
+        by_length_(by_length),
+        plans_(this->call_class().variants.size()) {}
   ~Variants() {
     for (const auto& plan : plans_) delete plan.load(std::memory_order_relaxed);
   }
@@ -101,12 +108,27 @@ class Variants {
   }
   int count() const { return static_cast<int>(plans_.size()); }
 
-  CallClass* const call_class;
+  // Returns the class of the current call. If there are several, count_call() must have been
+  // called.
+  CallClass& call_class() const { return by_length_ ? by_length_->in_force() : *call_class_; }
+  // Returns all classes to which the call may belong, if no rank knows its size; nullptr if there
+  // is one class. They have the same variants.
+  CallsByLength* by_length() const { return by_length_; }
+
   bool was_left = false;  // whether the MPI library carried out the last call
 
  private:
+  CallClass* const call_class_;
+  CallsByLength* const by_length_;
   std::vector<std::atomic<const Plan*>> plans_;
 };
+
+// Counts the application's current call, and returns its class of similar calls.
+inline CallClass& class_of_call(const Plan& plan) {
+  if (CallsByLength* const by_length = plan.variants->by_length())
+    by_length->count_call(plan.length);
+  return plan.variants->call_class();
+}
 
 // Returns why the MPI library carries out the current call of this class of similar calls.
 // declined: the less exact reason in the call's plan.
@@ -118,7 +140,8 @@ inline Reason exact_reason(Reason declined, const CallClass& call_class) {
 }
 
 // Says to which later calls on the same communicator a cached answer applies: to none, to those
-// with the same arguments, or to all. It applies until the epoch ends.
+// with the same arguments, or to all. It applies until the epoch ends. If it applies to all and has
+// a plan, only the call classes in this plan apply, and not how it moves the data.
 enum class CacheScope : std::uint8_t { none, same_arguments, all };
 
 // The answer to a collective call: its plan, and to which later calls the plan applies.

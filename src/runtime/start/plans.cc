@@ -55,7 +55,7 @@ NativeResult result_of_blocking(const PlanRequest& asked, const ScheduleResult& 
   let_worker_end(runtime, communicator);
   InternalCollective internal_collective(runtime, call.form, communicator);
   return native_result(runtime, internal_collective, call, schedule, found.kernel,
-                       LibraryForm::blocking);
+                       agreed_bytes(schedule.shape).value_or(0), LibraryForm::blocking);
 }
 
 // Returns whether the calling thread may carry the call out alone (inline). For this, all data must
@@ -141,10 +141,11 @@ Plan planned(const PlanRequest& asked) {
   if (found.declined) return declined(asked, *found.declined);
   const ChoiceResult chosen = chosen_for(asked, found);
   if (chosen.declined) return declined(asked, *chosen.declined);
-  if (!chosen.call_class) return planned_by(asked, found, chosen);
+  if (!chosen.is_learnt()) return planned_by(asked, found, chosen);
   Plan plan;
   plan.communicator = &asked.communicator;
-  plan.variants = std::make_shared<Variants>(chosen.call_class, chosen.call_class->variants.size());
+  plan.variants = std::make_shared<Variants>(chosen.call_class, chosen.by_length);
+  if (chosen.by_length) plan.length = CallsByLength::Length::class_of(local_bytes(found.shape));
   return plan;
 }
 
@@ -181,7 +182,9 @@ Answer plan_for(Runtime& runtime, const Call& call, Use use) {
   const Plan* plan = RecentPlanCache::find_own(call, use);
   if (!plan) [[unlikely]]
     return plan_made(runtime, call, use);
-  return answer(*plan, runtime, CacheScope::same_arguments, epoch());
+  const bool is_of_any = plan->variants && plan->variants->by_length();
+  const CacheScope scope = is_of_any ? CacheScope::all : CacheScope::same_arguments;
+  return answer(*plan, runtime, scope, epoch());
 }
 
 Answer leave_blocking(const Runtime& runtime, Kind kind) {
@@ -191,10 +194,11 @@ Answer leave_blocking(const Runtime& runtime, Kind kind) {
 }
 
 const Plan& make_plan_of(Runtime& runtime, const Call& call, const Plan& first, int variant) {
-  const CallClass& call_class = *first.variants->call_class;
+  const CallClass& call_class = first.variants->call_class();
   const PlanRequest asked{runtime, call, *first.communicator,
                           call_class.key.blocking ? Use::blocking : Use::request};
-  const Eligible eligible{.shape = shape_of(call, *first.communicator)};
+  Eligible eligible{.shape = shape_of(call, *first.communicator)};
+  if (variant == joined_among(call_class.variants)) eligible.shape.edges = call_class.edges;
   const ChoiceResult chosen = chosen_at(asked, eligible, call_class, variant);
   auto plan = std::make_unique<Plan>(chosen.declined ? declined(asked, *chosen.declined)
                                                      : planned_by(asked, eligible, chosen));

@@ -55,7 +55,7 @@ namespace {
 [[gnu::noinline]] Started start_of_call_class(Runtime& runtime, CallId id, const Call& call,
                                               const Answer& answer, MPI_Request* request) {
   const Plan& plan = *answer.plan;
-  CallClass& call_class = *plan.variants->call_class;
+  CallClass& call_class = plan.variants->call_class();
   const auto variant = next_variant_now(runtime, id, *plan.communicator, call_class);
   if (!variant) return taken(defer(runtime, id, call, *plan.communicator, answer, request), answer);
   const Plan& chosen = plan_of(runtime, call, plan, *variant);
@@ -72,7 +72,7 @@ namespace {
 
 Reason reason_of(const Started& declined) {
   const bool of_call_class = declined.plan && declined.plan->variants;
-  return of_call_class ? exact_reason(declined.reason, *declined.plan->variants->call_class)
+  return of_call_class ? exact_reason(declined.reason, declined.plan->variants->call_class())
                        : declined.reason;
 }
 
@@ -98,7 +98,7 @@ Started start(CallId id, const Call& call, const Plan* known, MPI_Request* reque
       return taken(MPI_SUCCESS, answer);
     return taken(start_operation(*runtime, id, call, *plan, nullptr, request), answer);
   }
-  CallClass& call_class = *plan->variants->call_class;
+  CallClass& call_class = class_of_call(*plan);
   const auto variant = next_variant_at_once(*runtime, *plan->communicator, call_class);
   if (!variant) [[unlikely]]
     return start_of_call_class(*runtime, id, call, answer, request);

@@ -37,14 +37,22 @@ CallId form_of(Kind kind) {
       return CallId::Ibcast;
     case Kind::gather:
       return CallId::Igather;
+    case Kind::gatherv:
+      return CallId::Igatherv;
     case Kind::scatter:
       return CallId::Iscatter;
+    case Kind::scatterv:
+      return CallId::Iscatterv;
     case Kind::allgather:
       return CallId::Iallgather;
     case Kind::allgatherv:
       return CallId::Iallgatherv;
     case Kind::alltoall:
       return CallId::Ialltoall;
+    case Kind::alltoallv:
+      return CallId::Ialltoallv;
+    case Kind::alltoallw:
+      return CallId::Ialltoallw;
     case Kind::reduce:
       return CallId::Ireduce;
     case Kind::allreduce:
@@ -70,7 +78,9 @@ std::byte* zeroed(const TempBuffer& buffer, std::int64_t bytes) {
 CallOnTrial::CallOnTrial(const Shape& shape, const Call& call, std::int64_t temp_bytes)
     : send_(bytes_for_both(shape, Buffer::send)),
       recv_(bytes_for_both(shape, Buffer::recv)),
-      temp_is_there_(TempBuffer(temp_bytes).there()) {
+      temp_is_there_(TempBuffer(temp_bytes).there()),
+      sends_(shape.send_blocks),
+      recvs_(shape.recv_blocks) {
   call_.kind = call.kind;
   call_.form = form_of(call.kind);
   call_.sendbuf = zeroed(send_, bytes_for_both(shape, Buffer::send));
@@ -81,18 +91,29 @@ CallOnTrial::CallOnTrial(const Shape& shape, const Call& call, std::int64_t temp
   count(shape);
 }
 
+CallOnTrial::Blocks::Blocks(const std::vector<Block>& blocks) : types(blocks.size(), handles.byte) {
+  int place = 0;
+  for (const Block& block : blocks) {
+    counts.push_back(static_cast<int>(block.count));
+    places.push_back(place);
+    place += counts.back();
+  }
+}
+
 void CallOnTrial::count(const Shape& shape) {
   call_.sendcounts = shape.send.count;
   call_.recvcounts = shape.recv.count;
-  if (shape.recv_blocks.empty()) return;
-  int place = 0;
-  for (const Block& block : shape.recv_blocks) {
-    counts_.push_back(static_cast<int>(block.count));
-    places_.push_back(place);
-    place += counts_.back();
+  if (!sends_.counts.empty()) {
+    call_.sendcounts = static_cast<const int*>(sends_.counts.data());
+    call_.senddispls = static_cast<const int*>(sends_.places.data());
   }
-  call_.recvcounts = static_cast<const int*>(counts_.data());
-  call_.recvdispls = static_cast<const int*>(places_.data());
+  if (!recvs_.counts.empty()) {
+    call_.recvcounts = static_cast<const int*>(recvs_.counts.data());
+    call_.recvdispls = static_cast<const int*>(recvs_.places.data());
+  }
+  if (shape.kind != Kind::alltoallw) return;
+  call_.sendtypes = sends_.types.data();
+  call_.recvtypes = recvs_.types.data();
 }
 
 }  // namespace weft

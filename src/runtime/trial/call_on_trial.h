@@ -25,11 +25,18 @@ class CallOnTrial {
   const Call& call() const { return call_; }
 
  private:
+  // The arrays of counts, displacements and datatypes for the blocks of a buffer.
+  struct Blocks {
+    explicit Blocks(const std::vector<Block>& blocks);
+    std::vector<int> counts, places;
+    std::vector<MPI_Datatype> types;
+  };
+
   void count(const Shape& shape);
 
   const TempBuffer send_, recv_;
   const bool temp_is_there_;
-  std::vector<int> counts_, places_;
+  const Blocks sends_, recvs_;
   Call call_;
 };
 

@@ -50,6 +50,7 @@ class NativeComparison {
         form_(form) {}
 
   bool is_won(const NativeQuestion& question) {
+    longest_bytes_ = static_cast<std::int64_t>(question.most_bytes);
     if (is_first()) earlier_.emplace(runtime_, question);
     const bool was_won = earlier_ && earlier_->is_won();
     const Known known = what_is_known();
@@ -66,6 +67,7 @@ class NativeComparison {
 
   // Checks a result on which the ranks have agreed in this run.
   bool is_still_won(const NativeQuestion& question, bool was_won) {
+    longest_bytes_ = static_cast<std::int64_t>(question.most_bytes);
     if (is_first()) earlier_.emplace(runtime_, question);
     known_ = Known::settled;
     won_ = was_won;
@@ -141,7 +143,7 @@ class NativeComparison {
   bool told_before() const { return known_ == Known::nothing || won_; }
 
   bool measured() {
-    const Shape shape = shape_on_trial(schedule_.shape);
+    const Shape shape = shape_on_trial(schedule_.shape, longest_bytes_);
     const Schedule schedule = build(algorithm_of(schedule_), shape, schedule_.tuning);
     const CallOnTrial call(shape, call_, schedule.temp_bytes);
     const OwnCommunicator own(internal_collective_.communicator());
@@ -185,6 +187,7 @@ class NativeComparison {
   Known known_ = Known::nothing;  // rank 0's knowledge from earlier runs; equal on all ranks
   bool won_ = false;              // whether Weft was faster in earlier runs
   std::int64_t began_ns_ = 0;
+  std::int64_t longest_bytes_ = 0;               // NativeQuestion::most_bytes
   const OwnCommunicator* of_library_ = nullptr;  // the communicator for the MPI library's calls
 };
 
@@ -195,8 +198,9 @@ bool may_be_compared(const Runtime& runtime, const Communicator& communicator, c
   if (tries_direct && (runtime.config.shared_heap_bytes > 0 || process_memory())) return false;
   const std::string* hint = communicator.hints.algorithm_for(shape.kind);
   return shape.on_one_node && engine_for(runtime, communicator) == Engine::automatic &&
-         runtime.config.init_budget_us > 0 && !runtime.callers_only() && agreed_bytes(shape) &&
-         (kernel || !reduces(shape.kind)) && !why_settled(runtime.config, shape, hint);
+         runtime.config.init_budget_us > 0 && !runtime.callers_only() &&
+         !is_neighborhood(shape.kind) && (kernel || !reduces(shape.kind)) &&
+         !why_settled(runtime.config, shape, hint);
 }
 
 namespace {
@@ -231,8 +235,8 @@ void compare_again(Runtime& runtime, NativeComparison& comparison, AgreedNativeR
 
 NativeResult native_result(Runtime& runtime, InternalCollective& internal_collective,
                            const Call& call, const Schedule& schedule, Kernel kernel,
-                           LibraryForm form) {
-  const NativeQuestion question(call, schedule, form == LibraryForm::blocking);
+                           std::int64_t bytes, LibraryForm form) {
+  const NativeQuestion question(call, schedule, bytes, form == LibraryForm::blocking);
   Communicator& communicator = internal_collective.communicator();
   auto& results = communicator.attributes.find_or_make<AgreedNativeResults>();
   NativeComparison comparison(runtime, internal_collective, call, schedule, kernel, form);

@@ -23,13 +23,14 @@ struct NativeResult {
 
 // Returns the result for a call, which is equal on all ranks. Collective; waits for all ranks like
 // a blocking collective, unless they know the result. schedule: the call's schedule, on a single
-// node.
+// node. bytes: the size of the call or, if no rank knows it, of the longest part of any rank; equal
+// on all ranks.
 NativeResult native_result(Runtime& runtime, InternalCollective& internal_collective,
                            const Call& call, const Schedule& schedule, Kernel kernel,
-                           LibraryForm form);
+                           std::int64_t bytes, LibraryForm form);
 
 // Returns whether the ranks may measure Weft's collective against the MPI library's. Four
-// conditions must hold: all ranks know the size of the call, the user has not chosen an algorithm,
+// conditions must hold: it is no neighbourhood collective, the user has not chosen an algorithm,
 // the MPI library's blocking call may be made, and no variant without a copy is expected. The
 // result is equal on all ranks.
 bool may_be_compared(const Runtime& runtime, const Communicator& communicator, const Shape& shape,

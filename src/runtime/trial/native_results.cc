@@ -36,11 +36,11 @@ std::string key_of(const Runtime& runtime, const NativeQuestion& question) {
 
 // Describes the comparison for a call, equally on all ranks. If the call is not a reduction, the
 // datatype is left out, since it may differ between ranks.
-NativeQuestion::NativeQuestion(const Call& call, const Schedule& schedule, bool is_blocking)
+NativeQuestion::NativeQuestion(const Call& call, const Schedule& schedule, std::int64_t bytes,
+                               bool is_blocking)
     : kind(schedule.shape.kind),
       ranks(schedule.shape.size),
-      most_bytes(
-          std::bit_ceil(static_cast<std::uint64_t>(agreed_bytes(schedule.shape).value_or(0)))),
+      most_bytes(std::bit_ceil(static_cast<std::uint64_t>(bytes))),
       blocking(is_blocking),
       by_kernel(schedule.is_direct),
       op(reduces(kind) ? call.op : handles.op_null),

@@ -26,7 +26,8 @@ class Runtime;
 // Says what was compared: calls of this kind of at most most_bytes bytes and, for reductions, with
 // this operator and datatype. All ranks know these facts.
 struct NativeQuestion {
-  NativeQuestion(const Call& call, const Schedule& schedule, bool is_blocking);
+  // bytes: size of the call or, if no rank knows it, of the longest part of any rank.
+  NativeQuestion(const Call& call, const Schedule& schedule, std::int64_t bytes, bool is_blocking);
 
   Kind kind;
   int ranks;

@@ -4,39 +4,18 @@
 // all nodes agree.
 #include "runtime/trial/told_edges.h"
 
+#include <utility>
 #include <vector>
 
 #include "coll/algorithm_names.h"
 #include "library/handles.h"
+#include "runtime/trial/edge_lists.h"
 
 namespace weft {
 namespace {
 
-using List = std::vector<std::int64_t>;
-
-// The largest number of edges of a rank in a neighbourhood collective; the data of more edges would
-// not fit into shared memory.
-constexpr std::int64_t kMostEdges = kNodeBytesPerRank / kLineBytes;
-
-List listed(const NodeEdges::OfRank& edges) {
-  List list{static_cast<std::int64_t>(edges.out.size()),
-            static_cast<std::int64_t>(edges.in.size())};
-  for (const auto* side : {&edges.out, &edges.in})
-    for (const Edge& edge : *side) list.insert(list.end(), {edge.peer, edge.bytes});
-  return list;
-}
-
-NodeEdges::OfRank edges_in(const std::int64_t* list) {
-  NodeEdges::OfRank edges;
-  edges.out.resize(static_cast<std::size_t>(*list++));
-  edges.in.resize(static_cast<std::size_t>(*list++));
-  for (auto* side : {&edges.out, &edges.in})
-    for (Edge& edge : *side) {
-      edge.peer = static_cast<int>(*list++);
-      edge.bytes = *list++;
-    }
-  return edges;
-}
+// The largest number of words in a list; the data of more edges would not fit into shared memory.
+constexpr std::int64_t kMostWords = 2 + 2 * (kNodeBytesPerRank / kLineBytes);
 
 // Returns the length of the longest list of edges of any rank, in words. words: the length of this
 // rank's list. Returns nullopt if ranks make different calls.
@@ -49,22 +28,14 @@ std::optional<std::int64_t> greatest_list(InternalCollective& internal_collectiv
 }
 
 // Exchanges the lists of edges of a neighbourhood collective between the ranks of a node. words:
-// the length to which all lists are filled up. Returns the lists of all ranks, by node rank;
+// the length to which all lists are filled up. Returns the edges of all ranks, by node rank;
 // nullopt if a message has failed.
-std::optional<std::vector<List>> exchanged(InternalCollective& internal_collective,
-                                           const Shape& shape, List own, std::int64_t words) {
+std::optional<std::vector<NodeEdges::OfRank>> exchanged(InternalCollective& internal_collective,
+                                                        const Shape& shape, EdgeList own,
+                                                        std::int64_t words) {
   own.resize(static_cast<std::size_t>(words));
-  const Nodes::Ranks here = shape.nodes->ranks(shape.nodes->of(shape.rank));
-  std::vector<List> all(here.size(), own);
-  Shape among;
-  among.kind = Kind::neighbor_allgather;
-  among.rank = shape.rank;
-  among.size = shape.size;
-  for (const int rank : here)
-    if (rank != shape.rank) among.sources.push_back(rank);
-  among.destinations = among.sources;
-  among.send.count = among.recv.count = words * static_cast<std::int64_t>(sizeof own[0]);
-  List others(own.size() * among.sources.size());
+  const Shape among = among_node(shape, words);
+  EdgeList others(own.size() * among.sources.size());
   Call call;
   call.kind = among.kind;
   call.sendbuf = own.data();
@@ -72,28 +43,34 @@ std::optional<std::vector<List>> exchanged(InternalCollective& internal_collecti
   call.sendtype = call.recvtype = handles.byte;
   const Algorithm& linear = *algorithm_names::kLinear.of(among.kind);
   if (!internal_collective.carry_out(build(linear, among), call, nullptr)) return std::nullopt;
-  auto next = others.begin();
-  for (const int rank : among.sources) {
-    std::copy_n(next, words, all[static_cast<std::size_t>(node_rank_of(shape, rank))].begin());
-    next += words;
-  }
-  return all;
+  return edges_in(shape, own, others);
 }
 
 }  // namespace
 
+std::optional<std::int64_t> longest_part(InternalCollective& internal_collective,
+                                         const Shape& shape) {
+  const std::int64_t kind = static_cast<std::int64_t>(shape.kind), root = shape.root;
+  const auto all = internal_collective.greatest({kind, -kind, root, -root, local_bytes(shape)});
+  const bool is_one_call =
+      all && (*all)[0] == kind && (*all)[1] == -kind && (*all)[2] == root && (*all)[3] == -root;
+  if (!is_one_call) return std::nullopt;
+  const auto sums = internal_collective.sum({disagreement(shape, edges_of(shape))});
+  if (!sums || (*sums)[0] != 0) return std::nullopt;
+  return (*all)[4];
+}
+
 std::shared_ptr<const NodeEdges> told_edges(InternalCollective& internal_collective,
                                             const Shape& shape) {
   const NodeEdges::OfRank own = edges_of(shape);
-  const List list = listed(own);
+  const EdgeList list = listed(own);
   const auto words =
       greatest_list(internal_collective, shape, static_cast<std::int64_t>(list.size()));
-  if (!words || *words > 2 + 2 * kMostEdges) return nullptr;
-  const auto lists = exchanged(internal_collective, shape, list, *words);
+  if (!words || *words > kMostWords) return nullptr;
+  auto of_node = exchanged(internal_collective, shape, list, *words);
   auto edges = std::make_shared<NodeEdges>();
-  if (lists)
-    for (const List& of_rank : *lists) edges->ranks.push_back(edges_in(of_rank.data()));
-  const bool is_right = lists && fits_memory(*edges);
+  if (of_node) edges->ranks = std::move(*of_node);
+  const bool is_right = of_node && fits_memory(*edges);
   const auto sums =
       internal_collective.sum({disagreement(shape, own), is_right ? 0 : 1, own.bytes_out(),
                                static_cast<std::int64_t>(own.out.size())});

@@ -137,6 +137,22 @@ static int check_all(const Ranks* ranks, int calls) {
   return wrong;
 }
 
+// Many short calls of one kind and form, then longer ones, and so on: short and longer ones are
+// learnt about separately (runtime/adaptive/calls_by_length.h).
+static int check_phases(const Ranks* ranks, int kind, int form) {
+  enum { kCalls = 100, kPhases = 4, kShort = 3, kLonger = 5000 };
+  int wrong = 0;
+  for (int number = 0; number < kPhases * kCalls; ++number) {
+    One one;
+    MPI_Request request;
+    fill(&one, ranks, kind, number, number / kCalls % 2 ? kLonger : kShort);
+    call(&one, ranks, form, ranks->weft, one.got, &request);
+    if (form == kNonblocking) MPI_Wait(&request, MPI_STATUS_IGNORE);
+    wrong += check(&one, ranks, form);
+  }
+  return wrong;
+}
+
 static Ranks ranks_of(MPI_Comm comm) {
   Ranks ranks;
   MPI_Info hints;
@@ -156,6 +172,9 @@ int main(int argc, char** argv) {
   Ranks world = ranks_of(MPI_COMM_WORLD);
   const int calls = argc > 1 ? atoi(argv[1]) : 75;
   wrong += check_all(&world, calls);
+  for (int kind = 0; kind < kKinds; ++kind)
+    for (int form = kBlocking; form <= kNonblocking; ++form)
+      wrong += check_phases(&world, kind, form);
   MPI_Comm some;
   MPI_Comm_split(MPI_COMM_WORLD, world.rank == 0 && world.size > 2 ? MPI_UNDEFINED : 0, -world.rank,
                  &some);

@@ -1,7 +1,7 @@
 /* A tool between Weft and the MPI library that plants the state of a machine: how long Weft's short
- * copies take, and the library's bcasts, or the starts of its persistent ones. Weft's clock is this
- * tool's, and goes on by these times alone, so that no load of the real machine matters. The
- * program sets both times (states.c). */
+ * copies take, and the library's bcasts and alltoallvs, or the starts of its persistent ones.
+ * Weft's clock is this tool's, and goes on by these times alone, so that no load of the real
+ * machine matters. The program sets both times (states.c, lengths.c). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -19,7 +19,7 @@ int planted_copy_us, planted_library_us, planted_library_calls;
 
 static uintptr_t weft_begin, weft_end;
 static long long clock_ns;
-static MPI_Request of_library = MPI_REQUEST_NULL; /* its bcast that was initialised last */
+static MPI_Request of_library = MPI_REQUEST_NULL; /* its request that was initialised last */
 
 static int note_weft(struct dl_phdr_info* object, size_t size, void* unused) {
   (void)size, (void)unused;
@@ -109,6 +109,45 @@ int PMPI_Bcast_init(void* data, int count, MPI_Datatype type, int root, MPI_Comm
 int MPI_Bcast_init(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Info info,
                    MPI_Request* request) {
   return PMPI_Bcast_init(data, count, type, root, comm, info, request);
+}
+
+#define BLOCKS(name) \
+  const void *name, const int *name##_counts, const int *name##_places, MPI_Datatype name##_type
+#define INTO void *to, const int *to_counts, const int *to_places, MPI_Datatype to_type
+#define GIVEN from, from_counts, from_places, from_type, to, to_counts, to_places, to_type
+
+int PMPI_Alltoallv(BLOCKS(from), INTO, MPI_Comm comm) {
+  int (*next)(BLOCKS(from), INTO, MPI_Comm);
+  *(void**)&next = dlsym(RTLD_NEXT, "PMPI_Alltoallv");
+  library_takes();
+  return next(GIVEN, comm);
+}
+
+int MPI_Alltoallv(BLOCKS(from), INTO, MPI_Comm comm) {
+  return PMPI_Alltoallv(GIVEN, comm);
+}
+
+int PMPI_Ialltoallv(BLOCKS(from), INTO, MPI_Comm comm, MPI_Request* request) {
+  int (*next)(BLOCKS(from), INTO, MPI_Comm, MPI_Request*);
+  *(void**)&next = dlsym(RTLD_NEXT, "PMPI_Ialltoallv");
+  library_takes();
+  return next(GIVEN, comm, request);
+}
+
+int MPI_Ialltoallv(BLOCKS(from), INTO, MPI_Comm comm, MPI_Request* request) {
+  return PMPI_Ialltoallv(GIVEN, comm, request);
+}
+
+int PMPI_Alltoallv_init(BLOCKS(from), INTO, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  int (*next)(BLOCKS(from), INTO, MPI_Comm, MPI_Info, MPI_Request*);
+  *(void**)&next = dlsym(RTLD_NEXT, "PMPI_Alltoallv_init");
+  const int code = next(GIVEN, comm, info, request);
+  of_library = *request;
+  return code;
+}
+
+int MPI_Alltoallv_init(BLOCKS(from), INTO, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  return PMPI_Alltoallv_init(GIVEN, comm, info, request);
 }
 
 int PMPI_Start(MPI_Request* request) {

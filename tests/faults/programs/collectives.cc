@@ -140,6 +140,35 @@ void with_counts(int mine, int theirs, int (*complete)(MPI_Request*)) {
   }
 }
 
+// As with_counts(), for persistent calls with counts for each rank.
+void with_persistent_counts(int mine, int theirs) {
+  for (const bool gathers : {true, false}) {
+    OwnWorld comm;
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    const int n = rank_of(comm) == 0 ? mine : theirs;
+    Guarded in(2 * n, 7), out(2 * n);
+    const int counts[2] = {n, n}, places[2] = {0, n};
+    MPI_Request request = MPI_REQUEST_NULL;
+    int code = gathers ? MPI_Gatherv_init(in.data(), n, MPI_INT, out.data(), counts, places,
+                                          MPI_INT, 0, comm, MPI_INFO_NULL, &request)
+                       : MPI_Alltoallv_init(in.data(), counts, places, MPI_INT, out.data(), counts,
+                                            places, MPI_INT, comm, MPI_INFO_NULL, &request);
+    if (code == MPI_SUCCESS) code = MPI_Start(&request);
+    if (code == MPI_SUCCESS) code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    tell_all("%s: rank %d, %d elements: %s", gathers ? "gatherv" : "alltoallv", rank_of(comm), n,
+             class_of(code) == MPI_SUCCESS        ? "no error"
+             : class_of(code) == MPI_ERR_TRUNCATE ? "truncated"
+                                                  : "another error");
+    expect(in.intact() && out.intact() && in.all(7), "memory outside the buffers is untouched");
+    MPI_Request_free(&request);
+  }
+}
+
+void persistent_counts_differ() {
+  with_persistent_counts(20, 10);
+  with_persistent_counts(10, 20);
+}
+
 // Row 17 of tests/faults/README.md: the ranks' counts differ.
 void counts_differ() {
   for (const auto complete : {wait, test, wait_all}) {
@@ -491,6 +520,7 @@ void profiling_controlled_on_one_rank() {
 const std::vector<Case>& collective_cases() {
   static const std::vector<Case> cases = {
       {"counts-differ", counts_differ},
+      {"persistent-counts-differ", persistent_counts_differ},
       {"error-returns", error_returns},
       {"error-is-fatal", error_is_fatal},
       {"bad-communicator", bad_communicator},
