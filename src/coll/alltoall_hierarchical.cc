@@ -3,9 +3,9 @@
 // node one rank sends that node's part and receives into shared memory. Then all ranks copy their
 // blocks out. With m ranks per node, k - 1 messages instead of (k - 1) m^2 leave each of k nodes.
 // It suits short blocks. Long blocks are divided into pieces, and the next piece is written while
-// one is in transit. With one leader per node, one rank exchanges the parts of all other nodes.
-// Träff, Rougier, MPI collectives and datatypes for hierarchical all-to-all communication,
-// EuroMPI/ASIA 2014
+// one is in transit. With one leader per node, one rank exchanges the parts of all other nodes,
+// with up to kMostAtOnce nodes at a time. Träff, Rougier, MPI collectives and datatypes for
+// hierarchical all-to-all communication, EuroMPI/ASIA 2014
 #include <algorithm>
 #include <vector>
 
@@ -13,6 +13,7 @@
 #include "coll/own_block.h"
 #include "coll/packed_block.h"
 #include "coll/packer.h"
+#include "patterns/ring.h"
 
 namespace weft {
 namespace {
@@ -20,6 +21,10 @@ namespace {
 // The most bytes of one rank's outgoing blocks in one exchange between nodes; as many bytes arrive.
 // Two exchanges use separate shared memory in turn, so a rank needs four times as much.
 constexpr std::int64_t kOfOneRank_bytes = 60 * 1024;
+
+// The most nodes with which a rank exchanges data at a time. It is MPICH's limit for messages of an
+// alltoall (MPIR_CVAR_ALLTOALL_THROTTLE): more at once would only wait in the network.
+constexpr int kMostAtOnce = 32;
 
 class Alltoall {
  public:
@@ -75,6 +80,11 @@ class Alltoall {
   bool speaks_with(int node) const {
     return node != node_of(s_) && speaker(node_of(s_), node) == s_.rank;
   }
+  bool speaks() const {
+    for (int node = 0; node < nodes_.count(); ++node)
+      if (speaks_with(node)) return true;
+    return false;
+  }
 
   // Returns where the data to or from a node lie in shared memory. The areas follow each other in
   // the order of nodes, and each holds the blocks of all ranks of this node.
@@ -124,15 +134,23 @@ class Alltoall {
     signal();
   }
 
+  // Exchanges the data with other nodes, of which the last kMostAtOnce are still in transit on
+  // return. In each round all nodes send to those behind them by the same distances in the ring of
+  // nodes, and receive from those before them.
   void exchange(std::int64_t turn) {
-    for (int node = 0; node < nodes_.count(); ++node) {
-      if (!speaks_with(node)) continue;
-      wait_for_all(written(turn));
-      if (turn > 1) wait_for_all(ended(turn - 1));
-      if (turn == 0) b_.end_round();
-      const int peer = speaker(node, node_of(s_));
-      b_.recv(peer, area(coming_, turn, node), area_bytes(turn, node), Unit::byte);
-      b_.send(peer, area(going_, turn, node), area_bytes(turn, node), Unit::byte);
+    if (!speaks()) return;
+    wait_for_all(written(turn));
+    if (turn > 1) wait_for_all(ended(turn - 1));
+    if (turn == 0) b_.end_round();
+    for (int distance = 1; distance < nodes_.count(); ++distance) {
+      if (distance > 1 && distance % kMostAtOnce == 1) b_.end_round();
+      const int from = ring_at(node_of(s_), -distance, nodes_.count());
+      const int to = ring_at(node_of(s_), distance, nodes_.count());
+      if (speaks_with(from))
+        b_.recv(speaker(from, node_of(s_)), area(coming_, turn, from), area_bytes(turn, from),
+                Unit::byte);
+      if (speaks_with(to))
+        b_.send(speaker(to, node_of(s_)), area(going_, turn, to), area_bytes(turn, to), Unit::byte);
     }
   }
 

@@ -140,6 +140,28 @@ TEST(Cost, HierarchicalAlltoallSendsOneMessageFromNodeToNode) {
     }
 }
 
+int rounds_with_messages(const Schedule& s) {
+  int rounds = 0;
+  std::uint32_t begin = 0;
+  for (const std::uint32_t end : s.round_ends) {
+    rounds += std::any_of(s.steps.begin() + begin, s.steps.begin() + end,
+                          [](const Step& step) { return is_posted(step.kind); })
+                  ? 1
+                  : 0;
+    begin = end;
+  }
+  return rounds;
+}
+
+// The leader has messages with all other nodes at once, but with 32 of them at most.
+TEST(Cost, OneLeaderExchangesBlocksWithManyNodesAtOnce) {
+  for (const auto& [nodes, rounds] : {std::pair(8, 1), std::pair(33, 1), std::pair(34, 2)}) {
+    const auto all = build_all(hierarchical_call(Kind::alltoall, 2 * nodes, Placing::pairs, 10,
+                                                 "hierarchical-one-leader"));
+    EXPECT_EQ(rounds_with_messages(all[0]), rounds) << nodes;
+  }
+}
+
 TEST(Cost, HierarchicalBarrierSendsFromLeadersOnly) {
   for (const Map& map : kMaps) {
     const int nodes = nodes_of(map).count();
