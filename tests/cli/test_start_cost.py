@@ -24,14 +24,18 @@ DEVICE_FILES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory):
-    path = tmp_path_factory.mktemp("start_cost") / "start_cost"
-    source = installation.ROOT / "tests/cli/programs/start_cost.c"
-    library = f"-Wl,-rpath,{MPICH.prefix / 'lib'}"
-    command = [MPICH.prefix / "bin/mpicc", "-O1", source, "-o", path, library]
+def compiled(name, directory, *options):
+    source = installation.ROOT / f"tests/cli/programs/{name}.c"
+    path = directory / name
+    command = [MPICH.prefix / "bin/mpicc", "-O1", source, "-o", path, *options]
     subprocess.run(command, check=True, timeout=60)
     return path
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    library = f"-Wl,-rpath,{MPICH.prefix / 'lib'}"
+    return compiled("start_cost", tmp_path_factory.mktemp("start_cost"), library)
 
 
 def profile(
@@ -50,7 +54,7 @@ def profile(
     if engine == "advise":
         weft = [installation.weft_command(), "advise", "--directory", file.parent, *option.split()]
     else:
-        weft = [installation.weft_command(), "run", f"--engine={engine}", option]
+        weft = [installation.weft_command(), "run", f"--engine={engine}", *option.split()]
     inside = inside or ("MPI_Start" if form == "persistent" else "MPI_Iallreduce")
     callgrind = ["valgrind", "-q", "--tool=callgrind", f"--toggle-collect={inside}"]
     callgrind += ["--compress-strings=no", f"--callgrind-out-file={file}", *more]
@@ -136,6 +140,19 @@ def test_instructions_of_one_start_where_ways_are_tried(program, tmp_path, capsy
     with capsys.disabled():
         print(f"  engine auto, --learn=on: {settled:.0f} instructions")
     assert settled <= MOST_INLINE + MOST_AT_A_SITE
+
+
+@needs_valgrind
+def test_a_known_initialisation_asks_for_no_comparison(program, tmp_path):
+    """The ranks meet once to agree on the plan, and once to agree on memory."""
+    inside, more = "MPI_Allreduce_init", ["--dump-before=MPI_Allreduce_init"]
+    options = ("--init-budget=1us --plan-cache=none", "known", 1024, inside, "auto", more)
+    profile(program, 4, tmp_path / "out", *options)
+    third = (tmp_path / "out.4").read_text()
+    called = r"^cfn=weft::InternalCollective::{}\(.*\ncalls=(\d+)"
+    reduced = re.findall(called.format("reduced"), third, re.MULTILINE)
+    assert sum(map(int, reduced)) == 1
+    assert "weft::memory_of_request" in third
 
 
 @needs_valgrind
