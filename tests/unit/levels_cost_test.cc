@@ -51,6 +51,11 @@ Traffic hierarchical_traffic(Kind kind, int size, Placing placing, std::int64_t 
   return sum;
 }
 
+const Algorithm* first_algorithm(Kind kind) {
+  return &*std::find_if(algorithms().begin(), algorithms().end(),
+                        [&](const Algorithm& algorithm) { return algorithm.kind == kind; });
+}
+
 // Nodes alike, in order or not, and not alike.
 struct Map {
   Placing placing;
@@ -162,6 +167,37 @@ TEST(Cost, OneLeaderExchangesBlocksWithManyNodesAtOnce) {
   }
 }
 
+// Short blocks of a node form one message, whichever rank is the root.
+TEST(Cost, GathersAndScattersWithOneLeaderSendEachBlockOnce) {
+  for (const Map& map : kMaps)
+    for (const Kind kind : {Kind::gather, Kind::scatter})
+      for (const std::int64_t count : {10, 40'000})
+        for (int root = 0; root < map.ranks; ++root) {
+          Call call =
+              hierarchical_call(kind, map.ranks, map.placing, count, "hierarchical-one-leader");
+          call.root = root;
+          const Nodes nodes = nodes_of(map);
+          const Traffic sum = traffic(build_all(call), nodes);
+          EXPECT_EQ(sum.bytes, (map.ranks - nodes.ranks_on(nodes.of(root))) * count * 4);
+          EXPECT_EQ(sum.messages_inside, 0) << call.text();
+          if (count != 10) continue;
+          EXPECT_EQ(sum.messages, nodes.count() - 1) << call.text();
+        }
+}
+
+TEST(Cost, ScansWithOneLeaderSendAVectorFromNodeToNode) {
+  for (const Map& map : kMaps)
+    for (const Kind kind : {Kind::scan, Kind::exscan})
+      for (const std::int64_t count : {10, 100'000}) {
+        if (!nodes_of(map).are_in_order()) continue;
+        const Traffic sum =
+            hierarchical_traffic(kind, map.ranks, map.placing, count, "hierarchical-one-leader");
+        EXPECT_EQ(sum.bytes, (nodes_of(map).count() - 1) * count * 4);
+        if (count != 10) continue;
+        EXPECT_EQ(sum.messages, nodes_of(map).count() - 1);
+      }
+}
+
 TEST(Cost, HierarchicalBarrierSendsFromLeadersOnly) {
   for (const Map& map : kMaps) {
     const int nodes = nodes_of(map).count();
@@ -225,23 +261,25 @@ TEST(Cost, JoinedNeighborsHaveALeaderForEachOtherNode) {
 }
 
 // The other ranks' parts are programs in the node's memory, which an agent can carry out, whichever
-// rank is the root. No more bytes go between nodes than with several leaders.
+// rank is the root. No more bytes go between nodes than with several leaders or, where no algorithm
+// has several, than by the first of those that send from rank to rank.
 TEST(Cost, WithOneLeaderOnlyTheFirstRankOfANodeSends) {
   int seen = 0;
   for (const Map& map : kMaps)
     for (const Algorithm& algorithm : algorithms())
       for (const std::int64_t count : {10, 30'000})
         for (int root = 0; root < map.ranks; ++root) {
-          const bool is_rooted = algorithm.kind == Kind::bcast || algorithm.kind == Kind::reduce;
-          if (!has_one_leader(algorithm) || (root > 0 && !is_rooted)) continue;
+          if (!has_one_leader(algorithm) || (root > 0 && !has_root(algorithm.kind))) continue;
           Call call =
               hierarchical_call(algorithm.kind, map.ranks, map.placing, count, algorithm.name);
           call.root = root;
+          if (!applies(algorithm, shape_of(call, 0))) continue;
           const std::vector<Schedule> all = build_all(call);
           const Nodes& nodes = *all[0].shape.nodes;
           for (const Schedule& s : all)
             EXPECT_EQ(s.program.empty(), nodes.local_rank(s.shape.rank) == 0) << call.text();
           call.algorithm = find_algorithm(algorithm.kind, "hierarchical");
+          if (!call.algorithm) call.algorithm = first_algorithm(algorithm.kind);
           EXPECT_LE(traffic(all, nodes).bytes, traffic(build_all(call), nodes).bytes)
               << call.text();
           ++seen;
@@ -277,7 +315,8 @@ TEST(Cost, HierarchicalIsTakenWhereItSavesTraffic) {
     for (const std::int64_t count : {1, 300, 3'000, 30'000, 300'000})
       for (const Algorithm& algorithm : algorithms()) {
         if (!needs_nodes(algorithm.needs) || is_neighborhood(algorithm.kind)) continue;
-        Call call = hierarchical_call(algorithm.kind, map.ranks, map.placing, count);
+        Call call =
+            hierarchical_call(algorithm.kind, map.ranks, map.placing, count, algorithm.name);
         Shape shape = shape_of(call, 0);
         if (&default_algorithm(shape) != &algorithm) continue;
         ++taken;
