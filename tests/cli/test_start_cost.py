@@ -18,6 +18,7 @@ MOST_INSTRUCTIONS = 1560
 MOST_INLINE = 480  # of a short one in the node's memory, which its caller carries out inline
 MOST_RECORDED = 2600
 MOST_AT_A_SITE = 40  # additional instructions of a call class about which engine auto has decided
+MOST_OF_A_WATCH = 5  # additional ones of a blocking call whose time Weft watches for changes
 # If one of these files exists, any program may have memory of a device.
 DEVICE_FILES = [
     Path("/dev", name) for name in ("nvidiactl", "nvidia-uvm", "nvhost-gpu", "dxg", "kfd")
@@ -140,6 +141,40 @@ def test_instructions_of_one_start_where_ways_are_tried(program, tmp_path, capsy
     with capsys.disabled():
         print(f"  engine auto, --learn=on: {settled:.0f} instructions")
     assert settled <= MOST_INLINE + MOST_AT_A_SITE
+
+
+def settled_instructions(program, directory, options, form, inside):
+    """Returns the instructions of a usual later call; those at which something is timed, compared
+    or agreed on are few."""
+    calls, file = 400, directory / "out"
+    options = (f"{options} --plan-cache=none", form, 1, inside, "auto")
+    profile(program, calls, file, *options, more=[f"--dump-before={inside}"])
+    later = [file.with_name(f"{file.name}.{call}") for call in range(calls // 2, calls)]
+    return statistics.median(outside_the_library(file.read_text()) for file in later)
+
+
+@needs_valgrind
+@pytest.mark.parametrize(
+    ("form", "call", "budget"), [("blocking", "MPI_Bcast", "1us"), ("left", "MPI_Allreduce", "20s")]
+)
+def test_a_watched_blocking_call_costs_hardly_more(
+    program, tmp_path, monkeypatch, form, call, budget, capsys
+):
+    """Weft carries out the bcasts, since there is no time for a comparison. The library carries out
+    the allreduces, since a tool stands in for it that takes no time."""
+    tool = compiled("fast_allreduce", tmp_path, "-shared", "-fPIC")
+    monkeypatch.setenv("LD_PRELOAD", str(tool))
+
+    def instructions(learn):
+        directory = tmp_path / learn
+        directory.mkdir()
+        options = f"--learn={learn} --init-budget={budget}"
+        return settled_instructions(program, directory, options, form, call)
+
+    without, watched = instructions("use"), instructions("on")
+    with capsys.disabled():
+        print(f"  {call}: {without:.0f} instructions, {watched - without:.0f} more if watched")
+    assert 0 <= watched - without <= MOST_OF_A_WATCH
 
 
 @needs_valgrind
