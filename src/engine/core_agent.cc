@@ -96,6 +96,7 @@ bool CoreAgent::progress(Client& client, std::size_t number) {
       client.served[number]->program.end();
       mailbox.open.fetch_sub(1);
       command.state.store(Command::State::over, std::memory_order_release);
+      mailbox.tell_waiting();
       break;
     case RemoteProgram::State::unable:
       give_back(mailbox, command);
@@ -125,13 +126,14 @@ RemoteProgram::State CoreAgent::carry_out(Client& client, std::size_t number) {
   }
 }
 
-// Returns a command to its rank, and wakes the rank's progress thread if that sleeps.
+// Returns a command to its rank, and wakes the rank's threads that sleep.
 void CoreAgent::give_back(MailboxMemory& mailbox, Command& command) {
   mailbox.open.fetch_sub(1);
   mailbox.returned.fetch_add(1);
   command.state.store(Command::State::returned);
   mailbox.wake.fetch_add(1);
   wake_one(mailbox.wake, FutexOf::processes);
+  mailbox.tell_waiting();
 }
 
 }  // namespace weft

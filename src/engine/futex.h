@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <climits>
 #include <cstdint>
 #include <ctime>
 
@@ -15,8 +16,8 @@ namespace weft {
 // Says whether several processes use the word or only this one.
 enum class FutexOf : int { processes = 0, this_process = FUTEX_PRIVATE_FLAG };
 
-// Sleeps until wake_one() is called for the word, or for `ns` nanoseconds at most if that is given.
-// Returns at once if the word differs from `seen`.
+// Sleeps until wake_one() or wake_all() is called for the word, or for `ns` nanoseconds at most if
+// that is given. Returns at once if the word differs from `seen`.
 inline void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t seen, FutexOf of) {
   syscall(SYS_futex, &word, FUTEX_WAIT | static_cast<int>(of), seen, nullptr, nullptr, 0);
 }
@@ -27,6 +28,9 @@ inline void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t seen, Futex
 }
 inline void wake_one(std::atomic<std::uint32_t>& word, FutexOf of) {
   syscall(SYS_futex, &word, FUTEX_WAKE | static_cast<int>(of), 1, nullptr, nullptr, 0);
+}
+inline void wake_all(std::atomic<std::uint32_t>& word, FutexOf of) {
+  syscall(SYS_futex, &word, FUTEX_WAKE | static_cast<int>(of), INT_MAX, nullptr, nullptr, 0);
 }
 
 }  // namespace weft

@@ -97,7 +97,18 @@ struct MailboxMemory {
   // The futex of the rank's progress thread, which may serve as the agent, and how it sleeps.
   std::atomic<std::uint32_t> wake;
   std::atomic<Asleep> asleep;
+  // The futex of the rank's application threads that wait for collectives: it changes whenever one
+  // of the rank's collectives ends or comes back to the rank. waiting: how many of them may sleep.
+  std::atomic<std::uint32_t> changes;
+  std::atomic<std::uint32_t> waiting;
   std::array<Command, kCommands> commands;
+
+  // Wakes the rank's application threads that sleep until something has ended. It must follow the
+  // change that they wait for.
+  void tell_waiting() {
+    changes.fetch_add(1);
+    if (waiting.load() > 0) wake_all(changes, FutexOf::processes);
+  }
 };
 
 // Mailbox: a rank's access to its own mailbox. It is thread-safe, except that only one thread at a
@@ -134,6 +145,20 @@ class Mailbox {
   std::atomic<std::uint32_t>& wake() const { return own_->wake; }
   std::atomic<Asleep>& asleep() const { return own_->asleep; }
   bool agent_has_ended() const;
+
+  // Returns the number of commands that the agent may still carry out.
+  int open() const { return static_cast<int>(own_->open.load()); }
+  // Lets the calling application thread sleep until tell_waiting(), but for `ns` nanoseconds at
+  // most. It does not sleep if must_wait() returns false. must_wait() is called after the thread
+  // has announced its sleep, so that no change is missed.
+  template <class MustWait>
+  void sleep(std::int64_t ns, MustWait must_wait) const {
+    own_->waiting.fetch_add(1);
+    const std::uint32_t changes = own_->changes.load();
+    if (must_wait()) sleep_on(own_->changes, changes, FutexOf::processes, ns);
+    own_->waiting.fetch_sub(1);
+  }
+  void tell_waiting() const { own_->tell_waiting(); }
 
  private:
   void wake_agent() const;

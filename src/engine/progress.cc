@@ -105,6 +105,16 @@ void Progress::count_for_thread(const Entry& entry, int change) {
 void Progress::leave_to_callers(Entry& entry) {
   if (!entry.over && entry.command == Mailbox::kNone) for_thread_.fetch_sub(1);
   entry.wants_thread = false;
+  tell_waiting();
+}
+
+// Returns whether the core agent is at work, and the agent and the progress thread have all
+// operations of this process, so that an application thread has nothing to do but wait.
+bool Progress::others_do_all() const {
+  const bool agent_works = mailbox_->open() > 0 || (agent_ && agent_->has_commands());
+  const bool thread_works = thread_may_.load() == ThreadMay::do_all && !stopping_.load();
+  return agent_works && thread_works && by_callers_.load() == 0 &&
+         mailbox_->open() + for_thread_.load() == under_way_.load();
 }
 
 void Progress::poll_callers_own() {
@@ -142,11 +152,12 @@ void Progress::advance_was_left() {
 }
 
 // Returns whether this process has the operation again, which it had left to the core agent. Takes
-// the operation back if a caller waits for it. Checks now and then whether the agent has ended.
+// the operation back if a caller waits for it and may not sleep meanwhile. Checks now and then
+// whether the agent has ended.
 bool Progress::is_back(Who who, Entry& entry) {
   constexpr std::uint32_t kLooksPerQuestion = 256;
   if (mailbox_->is_under_way(entry.command)) {
-    const bool waits = who == Who::caller && entry.operation->wanted();
+    const bool waits = who == Who::caller && !sleeps_in_waits_ && entry.operation->wanted();
     const bool ask = ++looks_at_commands_ % kLooksPerQuestion == 0;
     if (!waits && !(ask && mailbox_->agent_has_ended())) return false;
   }
@@ -233,9 +244,11 @@ Progress::Found Progress::advance_all(Who who) {
     }
     count(entry, -1);
     entry.operation.reset();
+    if (who == Who::thread) tell_waiting();
   }
   at_ = kNowhere;
   active_.resize(kept);
+  found.ended_round = found.progressed;
   return found;
 }
 
@@ -329,10 +342,8 @@ void Progress::thread_main() {
                                               transfers_opened_.load(), answered_.load()))
       look_at_transfers();
     observer_.activity(found.progressed ? Activity::working : Activity::polling);
-    if (found.progressed)
-      waiting_.progressed(time_for_pace());
-    else
-      rest_among_operations(calls_before, found.hides_rounds);
+    if (found.ended_round) waiting_.progressed(time_for_pace());
+    if (!found.progressed) rest_among_operations(calls_before, found.hides_rounds);
   }
   if (agent_) agent_->close();
 }
@@ -340,14 +351,18 @@ void Progress::thread_main() {
 // Advances this process's operations and, as the agent of the core, other ranks' commands. The
 // agent sees each step of these. If it serves all ranks of the node, what its own rank waits for in
 // the node's memory is among the commands, or comes from ranks that have not begun. Such an agent
-// need not poll unseen progress.
+// need not poll unseen progress. Commands take microseconds, and messages between nodes take
+// milliseconds. So commands say nothing about how long to sleep while messages travel.
 Progress::Found Progress::advance_as_thread() {
   std::optional<Found> own = Found{};
-  if (thread_has_own_work()) own = try_advance_all(Who::thread);
+  const bool has_own = thread_has_own_work();
+  if (has_own) own = try_advance_all(Who::thread);
   const bool sees_all = own && agent_ && agent_->serves_all_of_node();
   Found found = own.value_or(Found{.hides_rounds = true});
   if (!agent_) return found;
-  found.progressed = agent_->serve() || found.progressed;
+  const bool served = agent_->serve();
+  found.ended_round = found.ended_round || (served && !has_own);
+  found.progressed = found.progressed || served;
   if (sees_all) found.hides_rounds = false;
   return found;
 }

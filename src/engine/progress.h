@@ -53,6 +53,11 @@ class Progress {
   // start() if another process serves as the agent.
   void use(Mailbox mailbox);
   bool has_mailbox() const { return mailbox_.has_value(); }
+  // Makes application threads that wait sleep while the core agent and the progress thread carry
+  // out all operations of this process. It is for ranks that share cores: there a thread that polls
+  // takes the core from ranks that compute. Otherwise a thread that waits takes its operation back
+  // from the agent. Must precede the first submit(), and needs a mailbox.
+  void sleep_in_waits() { sleeps_in_waits_ = true; }
   // Leaves the remaining steps of an operation, described by `work`, to the core agent. Returns
   // false if the agent does not take the operation, which must then be submitted.
   bool leave_to_agent(const std::shared_ptr<Operation>& operation, const Work& work);
@@ -85,7 +90,15 @@ class Progress {
   // no operation is in progress here, it calls sleep(), which may block until another thread (a
   // Worker) completes what the caller waits for.
   template <class Complete, class Sleep>
-  void drive_until(Complete complete, Sleep sleep);
+  void drive_until(Complete complete, Sleep sleep) {
+    drive(complete, sleep, false);
+  }
+  // Does the same for a caller that waits only for operations of this class, which may sleep while
+  // others carry them out (sleep_in_waits()).
+  template <class Complete, class Sleep>
+  void wait_until(Complete complete, Sleep sleep) {
+    drive(complete, sleep, sleeps_in_waits_);
+  }
 
   // Completes an operation that its caller carries out itself. advance(polls): like
   // Execution::advance(), returns whether the operation is complete.
@@ -193,6 +206,14 @@ class Progress {
     bool helps_ = false;
   };
 
+  template <class Complete, class Sleep>
+  void drive(Complete complete, Sleep sleep, bool may_leave_all);
+  bool others_do_all() const;
+  template <class Complete>
+  void sleep_until(Complete complete);
+  void tell_waiting() const {
+    if (mailbox_) mailbox_->tell_waiting();
+  }
   bool thread_has_own_work() const;
   bool thread_has_work() const;
   void wake_thread();
@@ -205,7 +226,9 @@ class Progress {
   bool inbox_is_empty();
   void look_at_transfers();
   struct Found {
-    bool progressed = false;  // true if some operation has completed a round
+    bool progressed = false;  // true if some operation or command has gone on
+    // True if that was a round of this process's operations, or if it has none for the thread.
+    bool ended_round = false;
     // True if an operation that is not complete may progress without completing rounds.
     bool hides_rounds = false;
   };
@@ -223,6 +246,7 @@ class Progress {
   std::atomic<ThreadMay> thread_may_;  // set to `nothing` if the system refuses to start a thread
   std::optional<Error> refused_;       // why the system refused it
   bool several_callers_ = false;
+  bool sleeps_in_waits_ = false;
   std::atomic<std::uint64_t> library_polled_{0};  // clock ticks at the last poll_library_if_due()
   Observer& observer_;
 
@@ -278,7 +302,7 @@ class Progress {
 
 // This function is not inlined, so that calls which need not wait stay small.
 template <class Complete, class Sleep>
-[[gnu::noinline]] void Progress::drive_until(Complete complete, Sleep sleep) {
+[[gnu::noinline]] void Progress::drive(Complete complete, Sleep sleep, bool may_leave_all) {
   constexpr int kPollsOnOwnCore = 64, kPollsOnSharedCore = 2, kPollsPerCall = 16;
   LongjmpSafe<Helping> helping(*this);
   poll_library_if_due();
@@ -286,12 +310,31 @@ template <class Complete, class Sleep>
     if (polls % kPollsPerCall == kPollsPerCall - 1) observer_.keep_library_going();
     if (under_way() > 0) {
       poll();
-      if (polls >= (shared_core_ > 0 ? kPollsOnSharedCore : kPollsOnOwnCore)) yield_core();
+      if (may_leave_all && polls >= kPollsOnSharedCore && others_do_all()) {
+        helping->pause();
+        sleep_until(complete);
+        helping->resume();
+      } else if (polls >= (shared_core_ > 0 ? kPollsOnSharedCore : kPollsOnOwnCore)) {
+        yield_core();
+      }
     } else {
       helping->pause();
       sleep();
       helping->resume();
     }
+  }
+}
+
+// Sleeps while others carry out all operations of this process, until complete() returns true. In
+// between it completes what they have ended, looks whether the agent has ended, and lets the MPI
+// library progress, since nobody else in this process may do so.
+template <class Complete>
+void Progress::sleep_until(Complete complete) {
+  constexpr std::int64_t kLongest_ns = 1'000'000;
+  while (!complete() && others_do_all()) {
+    mailbox_->sleep(kLongest_ns, [&] { return !complete() && others_do_all(); });
+    poll();
+    poll_library_if_due();
   }
 }
 

@@ -140,10 +140,10 @@ void Completion::drive_to_end() {
   if (ours_.empty()) return;
   for (const Ours& ours : ours_) ours.operation->mark_waited_on();
   const auto done = [](const Ours& ours) { return ours.operation->done(); };
-  runtime_.progress.drive_until([&] { return std::all_of(ours_.begin(), ours_.end(), done); },
-                                [&] {
-                                  for (auto& ours : ours_) ours.operation->wait_done();
-                                });
+  runtime_.progress.wait_until([&] { return std::all_of(ours_.begin(), ours_.end(), done); },
+                               [&] {
+                                 for (auto& ours : ours_) ours.operation->wait_done();
+                               });
 }
 
 bool Completion::must_keep_helping() const {

@@ -66,7 +66,7 @@ class SinglePersistent {
       progress.drive_until([&] { return operation.advance_inline(1); },
                            [&] { progress.yield_core(); });
     else
-      progress.drive_until([&] { return operation.done(); }, [&] { operation.wait_done(); });
+      progress.wait_until([&] { return operation.done(); }, [&] { operation.wait_done(); });
   }
   [[gnu::noinline]] void observe_completed() const {
     const std::int64_t ended_ns = now_ns();

@@ -44,6 +44,7 @@
 #include "runtime/trial/kept_plans.h"
 #include "select/own_site.h"
 #include "select/wire_facts.h"
+#include "topo/placement.h"
 
 namespace weft {
 namespace {
@@ -248,6 +249,8 @@ void Lifecycle::share_cores() {
         agent_for(node, local_rank, core_of_thread_, progress, completions_are_ours());
     agent_ = std::move(found.agent);
     why_no_agent_ = std::move(found.why_none);
+    const bool is_scarce = share_cpus(gather_allowed_cpus(node, ranks));
+    if (is_scarce && progress.has_mailbox()) progress.sleep_in_waits();
     lacks_agent = local_rank == 0 && ranks > 1 && !why_no_agent_.empty() ? 1 : 0;
   });
   std::int64_t some_lack = 0;

@@ -407,6 +407,14 @@ const Algorithm& default_algorithm(const Shape& shape) {
   return *default_name(shape).of(shape.kind);
 }
 
+const Algorithm* one_leader_for(const Algorithm& usual, const Shape& shape) {
+  const Algorithm* const algorithm = kHierarchicalOneLeader.of(shape.kind);
+  if (!algorithm || !applies(*algorithm, shape)) return nullptr;
+  const bool is_alone = !kHierarchical.of(shape.kind);
+  const bool is_worth_copies = agreed_bytes(shape).value_or(0) >= kWorthAThread_bytes;
+  return kHierarchical.names(usual) || (is_alone && is_worth_copies) ? algorithm : nullptr;
+}
+
 // Returns the tuning for a call that was not measured. On AMD processors a core reads another
 // core's data faster once they have left that core's private cache for the shared one, and reads
 // long runs faster than short ones (docs/decisions.md); so chunks are longer there.

@@ -64,6 +64,12 @@ Engine static_rule(Library library, const Shape& shape, bool replayed = false);
 // Returns Weft's algorithm for a call for which the user has named none.
 const Algorithm& default_algorithm(const Shape& shape);
 
+// Returns the algorithm in which the first rank of each node sends for all ranks of its node, for
+// engine agent in place of `usual`; nullptr if there is none for this call. It takes the place of
+// algorithms with several leaders on a node. Where there are none of these, it does so for calls
+// that are long enough to be worth two more copies.
+const Algorithm* one_leader_for(const Algorithm& usual, const Shape& shape);
+
 // Returns the algorithm for a persistent collective. In a neighborhood collective, all blocks for
 // one neighbour form one message, and the largest message is sent first. The neighbours need not
 // agree on that, since both know how many blocks they share.

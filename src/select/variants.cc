@@ -115,13 +115,6 @@ void add_splits(std::vector<Choice>& variants, const Choice& by_thread, const Sh
       add(variants, {by_thread.engine, tree, other});
 }
 
-// Returns the algorithm with one leader per node in place of a hierarchical one; nullptr if there
-// is none.
-const Algorithm* one_leader_of(const Choice& by_thread, const Shape& shape) {
-  const bool has_leaders = by_thread.algorithm && kHierarchical.names(*by_thread.algorithm);
-  return has_leaders ? kHierarchicalOneLeader.of(shape.kind) : nullptr;
-}
-
 // Adds the variant that joins the messages of a neighbourhood collective between nodes.
 void add_joined(std::vector<Choice>& variants, Engine engine, const Shape& shape) {
   if (is_neighborhood(shape.kind) && shape.nodes) add(variants, {engine, kJoined.of(shape.kind)});
@@ -154,7 +147,8 @@ std::vector<Choice> variants_for(const Config& config, Library library, const Sh
   add_joined(variants, Engine::thread, shape);
   if (resources.agents && shape.on_one_node) add(variants, {Engine::agent, by_thread.algorithm});
   // Over several nodes the agents carry the whole collective out if one rank of each node sends.
-  const Algorithm* const one_leader = one_leader_of(by_thread, shape);
+  const Algorithm* const one_leader =
+      by_thread.algorithm ? one_leader_for(*by_thread.algorithm, shape) : nullptr;
   if (resources.agents_lead && one_leader) add(variants, {Engine::agent, one_leader});
   add_splits(variants, by_thread, shape, resources.cores);
   // A worker thread is tried only for long data: passing a call to it takes longer than

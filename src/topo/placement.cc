@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 
 namespace weft {
 namespace {
@@ -172,6 +173,13 @@ NodeRanks ranks_on(const Topology& topology, const std::vector<std::vector<int>>
       result.further_cores.insert(result.further_cores.end(), cores.begin() + 1, cores.end());
   }
   return result;
+}
+
+bool share_cpus(const std::vector<std::vector<int>>& cpus_of_rank) {
+  std::map<std::vector<int>, std::size_t> ranks_on;
+  for (const auto& cpus : cpus_of_rank) ++ranks_on[cpus];
+  return std::any_of(ranks_on.begin(), ranks_on.end(),
+                     [](const auto& group) { return group.second > group.first.size(); });
 }
 
 std::vector<int> free_cores(const Topology& topology, const NodeRanks& ranks) {

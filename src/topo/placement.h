@@ -27,6 +27,10 @@ struct NodeRanks {
 // run on all cores counts as not bound.
 NodeRanks ranks_on(const Topology& topology, const std::vector<std::vector<int>>& cpus_of_rank);
 
+// Returns whether ranks of the node must share a CPU: more ranks may run on the same CPUs than
+// there are. cpus_of_rank: the CPUs on which each rank may run.
+bool share_cpus(const std::vector<std::vector<int>>& cpus_of_rank);
+
 // Returns the cores without a rank, in the order of Topology::cores().
 std::vector<int> free_cores(const Topology& topology, const NodeRanks& ranks);
 

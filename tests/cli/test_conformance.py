@@ -21,7 +21,9 @@ from weft.system import installation, mpi_libraries
 # here.
 HANDLED = ("Iallreduce", "Ialltoall", "Ibcast", "Ireduce", "Iallgather", "Iscan", "Ibarrier")
 # Engine agent needs options: the threads of all ranks must be placed on one core.
-AGENT = "agent --placement list:" + ",".join([str(min(os.sched_getaffinity(0)))] * 8)
+CORE = str(min(os.sched_getaffinity(0)))
+AGENT = "agent --placement list:" + ",".join([CORE] * 8)
+ONE_CORE = ("taskset", "-c", CORE)
 ENGINES = ("auto", "native", "function", "thread", "thread --blocking", "tcc", "assist", AGENT)
 TAKE_BLOCKING = ("auto", "thread --blocking")
 WEFT_SCHEDULES = ("auto", "function", "thread", AGENT)
@@ -247,13 +249,20 @@ def test_other_libraries(mpi, engine, ranks, tmp_path, capsys):
     check(mpi, ranks, engine, tmp_path, capsys, largest)
 
 
+# On one core ranks sleep while the agent works for them; otherwise they take their parts back.
 @pytest.mark.parametrize(
-    ("ranks", "nodes"), [pytest.param(4, "a:2,b:2", marks=LONG), (5, "a:3,b:2")]
+    ("ranks", "nodes", "before"),
+    [
+        pytest.param(4, "a:2,b:2", (), marks=LONG),
+        (5, "a:3,b:2", ONE_CORE),
+        pytest.param(6, "a:2,b:2,c:2", ONE_CORE, marks=LONG),
+    ],
 )
-def test_agents_between_nodes(ranks, nodes, tmp_path, capsys):
+def test_agents_between_nodes(ranks, nodes, before, tmp_path, capsys):
     words = ["--groups", "results,flight,lifetime", "--largest-count", "1500"]
     words += ["--without", FAULTS["mpich"] + ",negative"]
-    equal, summary = run("mpich", ranks, tmp_path / "summary.json", AGENT, words, nodes=nodes)
+    path = tmp_path / "summary.json"
+    equal, summary = run("mpich", ranks, path, AGENT, words, nodes=nodes, before=before)
     check_handled(summary, AGENT, ranks)
     assert summary["led_by_agent"] > 0
     with capsys.disabled():

@@ -21,6 +21,7 @@ MOST_INSTRUCTIONS = 1560
 MOST_INLINE = 480  # of a short one in the node's memory, which its caller carries out inline
 MOST_RECORDED = 2600
 MOST_AT_A_SITE = 40  # additional instructions of a call class about which engine auto has decided
+MOST_OF_A_WATCH = 5  # additional ones of a blocking call whose time Weft watches for changes
 # If one of these files exists, any program may have memory of a device.
 DEVICE_FILES = [
     Path("/dev", name) for name in ("nvidiactl", "nvidia-uvm", "nvhost-gpu", "dxg", "kfd")
@@ -48,7 +49,7 @@ def profile(
     if engine == "advise":
         weft = [installation.weft_command(), "advise", "--directory", file.parent, *option.split()]
     else:
-        weft = [installation.weft_command(), "run", f"--engine={engine}", option]
+        weft = [installation.weft_command(), "run", f"--engine={engine}", *option.split()]
     inside = inside or ("MPI_Start" if form == "persistent" else "MPI_Iallreduce")
     callgrind = ["valgrind", "-q", "--tool=callgrind", f"--toggle-collect={inside}"]
     callgrind += ["--compress-strings=no", f"--callgrind-out-file={file}", *more]
@@ -136,6 +137,53 @@ def test_instructions_of_one_start_where_ways_are_tried(program, tmp_path, capsy
     with capsys.disabled():
         print(f"  engine auto, --learn=on: {settled:.0f} instructions")
     assert settled <= MOST_INLINE + MOST_AT_A_SITE
+
+
+def settled_instructions(program, directory, options, form, inside):
+    """Returns the instructions of a usual later call; those at which something is timed, compared
+    or agreed on are few."""
+    calls, file = 400, directory / "out"
+    options = (f"{options} --plan-cache=none", form, 1, inside, "auto")
+    profile(program, calls, file, *options, more=[f"--dump-before={inside}"])
+    later = [file.with_name(f"{file.name}.{call}") for call in range(calls // 2, calls)]
+    return statistics.median(outside_the_library(file.read_text()) for file in later)
+
+
+@needs_valgrind
+@pytest.mark.parametrize(
+    ("form", "call", "budget"), [("blocking", "MPI_Bcast", "1us"), ("left", "MPI_Allreduce", "20s")]
+)
+def test_a_watched_blocking_call_costs_hardly_more(
+    program, compiled_for, tmp_path, monkeypatch, form, call, budget, capsys
+):
+    """Weft carries out the bcasts, since there is no time for a comparison. The library carries out
+    the allreduces, since a tool stands in for it that takes no time."""
+    tool = compiled_for(MPICH, "fast_allreduce", "-shared", "-fPIC")
+    monkeypatch.setenv("LD_PRELOAD", str(tool))
+
+    def instructions(learn):
+        directory = tmp_path / learn
+        directory.mkdir()
+        options = f"--learn={learn} --init-budget={budget}"
+        return settled_instructions(program, directory, options, form, call)
+
+    without, watched = instructions("use"), instructions("on")
+    with capsys.disabled():
+        print(f"  {call}: {without:.0f} instructions, {watched - without:.0f} more if watched")
+    assert 0 <= watched - without <= MOST_OF_A_WATCH
+
+
+@needs_valgrind
+def test_a_known_initialisation_asks_for_no_comparison(program, tmp_path):
+    """The ranks meet once to agree on the plan, and once to agree on memory."""
+    inside, more = "MPI_Allreduce_init", ["--dump-before=MPI_Allreduce_init"]
+    options = ("--init-budget=1us --plan-cache=none", "known", 1024, inside, "auto", more)
+    profile(program, 4, tmp_path / "out", *options)
+    third = (tmp_path / "out.4").read_text()
+    called = r"^cfn=weft::InternalCollective::{}\(.*\ncalls=(\d+)"
+    reduced = re.findall(called.format("reduced"), third, re.MULTILINE)
+    assert sum(map(int, reduced)) == 1
+    assert "weft::memory_of_request" in third
 
 
 @pytest.mark.long

@@ -58,13 +58,17 @@ def test_killed_while_served(mpi, victim):
     killed(mpi, "agent", f"served {victim}", lambda source, pids: pids[victim])
 
 
+CORE = min(os.sched_getaffinity(0))
 TWO_NODES = ["-launcher", "fork", "-hosts", "a:2,b:2"]  # Hydra's hosts, both on this machine
 
 
-# The leader of a node, whose thread is the agent, and a rank that it serves.
+# The leader of a node, whose thread is the agent, and a rank that it serves. On one core, ranks
+# that wait sleep while the agent works for them.
+@pytest.mark.parametrize("binding", [[], ["-bind-to", f"user:{CORE}"]])
 @pytest.mark.parametrize("victim", [0, 1, 2, 3])
-def test_killed_while_a_node_is_served(victim):
-    job = Job("mpich", ["endless"], "agent", ranks=4, launcher_options=TWO_NODES)
+def test_killed_while_a_node_is_served(victim, binding):
+    options = [*TWO_NODES, *binding]
+    job = Job("mpich", ["endless"], "agent", ranks=4, launcher_options=options)
     killed_in(job, f"{SEED} node {victim}", lambda source, pids: pids[victim])
 
 

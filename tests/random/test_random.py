@@ -57,21 +57,22 @@ def test_random_programs(mpi, engine, tmp_path):
 TWO_CORES = (min(os.sched_getaffinity(0)), max(os.sched_getaffinity(0)))
 
 
+# Ranks on one core sleep while the agent works for them; otherwise they take their parts back.
 @pytest.mark.parametrize(
-    ("ranks", "nodes", "cores"),
+    ("ranks", "nodes", "cores", "loader"),
     [
-        (4, "a:2,b:2", (0, 0)),
-        (4, "a:3,b:1", (0, 0, 0)),
-        (5, "a:2,b:2,c:1", (0, 0)),
-        (6, "a:3,b:3", (0, 0, 1)),
+        (4, "a:2,b:2", (0, 0), ()),
+        (4, "a:3,b:1", (0, 0, 0), ("taskset", "-c", str(TWO_CORES[0]))),
+        (5, "a:2,b:2,c:1", (0, 0), ("taskset", "-c", str(TWO_CORES[0]))),
+        (6, "a:3,b:3", (0, 0, 1), ()),
     ],
 )
-def test_random_programs_of_agents_between_nodes(ranks, nodes, cores, tmp_path):
+def test_random_programs_of_agents_between_nodes(ranks, nodes, cores, loader, tmp_path):
     needs("mpich")
     summary = tmp_path / "summary.json"
     placement = ",".join(str(TWO_CORES[core]) for core in cores)
     engine = f"agent --placement list:{placement}"
-    setting = Setting("mpich", ranks, engine, 60, summary=summary, nodes=nodes)
+    setting = Setting("mpich", ranks, engine, 60, summary=summary, loader=loader, nodes=nodes)
     done = setting.run("--seed", 97_000 + ranks, "--programs", PROGRAMS)
     assert done.returncode == 0, done.stdout
     assert f"random: {PROGRAMS} programs right" in done.stdout

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -115,6 +116,69 @@ class Core {
   std::shared_ptr<Segment> memory_;
 };
 
+// A rank on a core that it shares with others: it leaves its part of a call to the agent, and its
+// application thread waits until the part is complete.
+class WaitingRank {
+ public:
+  WaitingRank(const NodeCall& call, int rank, const Mailbox& mailbox)
+      : call_(call),
+        rank_(static_cast<std::size_t>(rank)),
+        operation_(std::make_shared<Part>(call.schedules[rank_], transport_, call.operands[rank_],
+                                          call.turns[rank_])) {
+    progress_.use(mailbox);
+    progress_.sleep_in_waits();
+  }
+  ~WaitingRank() {
+    if (application_.joinable()) application_.join();
+  }
+
+  void begin() {
+    const auto work = work_of(operation_->schedule(), call_.operands[rank_], call_.turns[rank_],
+                              *operation_->rest());
+    ASSERT_TRUE(progress_.leave_to_agent(operation_, *work));
+    operation_->mark_waited_on();
+    application_ = std::thread(
+        [this] { progress_.wait_until([this] { return ends(); }, [] { sched_yield(); }); });
+  }
+  bool ends() const { return operation_->done() || observer_.has_lost_the_agent; }
+  bool is_done() const { return operation_->done(); }
+  std::int64_t ended_by_agent() const { return progress_.ended_by_agent(); }
+
+ private:
+  class Part final : public Operation {
+   public:
+    Part(const Schedule& schedule, Transport& transport, const Operands& operands,
+         const NodeBufferUse& turn)
+        : Operation(std::make_shared<const Schedule>(schedule), transport, &operands, &turn) {}
+
+   private:
+    void finished(const Error*) override {}
+  };
+  class NoTransport final : public Transport {
+    Result<bool> start(const Step&) override { return Error{"a program needs no transport"}; }
+    Result<bool> test() override { return true; }
+  };
+  class Loss final : public Observer {
+   public:
+    void thread_started(const char*, int) override {}
+    void activity(Activity) override {}
+    void agent_has_ended() override { has_lost_the_agent = true; }
+    std::atomic<bool> has_lost_the_agent{false};
+  };
+
+  const NodeCall& call_;
+  const std::size_t rank_;
+  NoTransport transport_;
+  Loss observer_;
+  std::shared_ptr<Part> operation_;
+  Progress progress_{BackOff{}, ThreadMay::do_all, observer_};
+  std::thread application_;
+};
+
+void wait_until_asleep(const MailboxMemory& mailbox) {
+  while (mailbox.waiting.load() == 0) sched_yield();
+}
+
 void wait_for(const Mailbox& mailbox, int command) {
   while (mailbox.is_under_way(command)) sched_yield();
 }
@@ -207,6 +271,78 @@ INSTANTIATE_TEST_SUITE_P(Kinds, CoreAgentOf,
                          testing::Values(Kind::allgather, Kind::allreduce, Kind::alltoall,
                                          Kind::bcast, Kind::reduce_scatter_block),
                          [](const auto& kind) { return std::string(kind_name(kind.param)); });
+
+// It does not take its part back, although the agent can complete it only when the others begin.
+TEST(CoreAgent, ARankThatSharesItsCoreSleepsUntilItsOrderIsOver) {
+  Core core;
+  const auto agent = core.agent();
+  NodeCall call(call_of(Kind::allgather, 200'000));
+  {
+    WaitingRank waits(call, 1, core.ranks[1]);
+    waits.begin();
+    wait_until_asleep(*core.mailboxes[1]);
+    ASSERT_EQ(core.ranks[0].leave(call.work(0)), 0);
+    ASSERT_EQ(core.ranks[2].leave(call.work(2)), 0);
+    for (const std::size_t rank : {std::size_t{0}, std::size_t{2}}) {
+      wait_for(core.ranks[rank], 0);
+      EXPECT_TRUE(core.ranks[rank].take(0)->over);
+    }
+    while (!waits.ends()) sched_yield();
+    EXPECT_EQ(waits.ended_by_agent(), 1);
+  }
+  EXPECT_EQ(call.memory.difference(), "");
+}
+
+TEST(CoreAgent, ARankThatSleepsContinuesItselfWhenTheAgentStops) {
+  Core core;
+  auto agent = core.agent();
+  NodeCall call(call_of(Kind::allgather, 200'000));
+  {
+    WaitingRank waits(call, 1, core.ranks[1]);
+    waits.begin();
+    wait_until_asleep(*core.mailboxes[1]);
+    agent->stop();
+    std::thread other([&] { finish(call, 2, {}); });
+    finish(call, 0, {});
+    other.join();
+    while (!waits.ends()) sched_yield();
+    EXPECT_EQ(waits.ended_by_agent(), 0);
+  }
+  EXPECT_EQ(call.memory.difference(), "");
+}
+
+// If the agent's process ends while it has the part, this part is lost, and the rank finds that
+// out.
+TEST(CoreAgent, ARankThatSleepsFindsThatTheAgentHasEnded) {
+  Core core;
+  NodeCall call(call_of(Kind::allgather, 1000));
+  int tell[2];
+  ASSERT_EQ(pipe(tell), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto agent = core.agent();
+    if (write(tell[1], "b", 1) != 1) _exit(1);
+    for (;;) pause();
+  }
+  char word = 0;
+  ASSERT_EQ(read(tell[0], &word, 1), 1);
+  WaitingRank waits(call, 1, core.ranks[1]);
+  waits.begin();
+  wait_until_asleep(*core.mailboxes[1]);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  while (core.mailboxes[1]->open.load() > 0 && !waits.ends()) sched_yield();
+  if (!waits.ends()) {
+    std::thread other([&] { finish(call, 2, {}); });
+    finish(call, 0, {});
+    other.join();
+    while (!waits.ends()) sched_yield();
+    EXPECT_TRUE(waits.is_done());
+    EXPECT_EQ(call.memory.difference(), "");
+  }
+  close(tell[0]);
+  close(tell[1]);
+}
 
 TEST(CoreAgent, ReturnsWhatIsLeftWhenItStops) {
   Core core;

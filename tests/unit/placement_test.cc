@@ -273,6 +273,14 @@ TEST(Placement, BindStaysBesideTheRank) {
   EXPECT_EQ(*place(PlacementPolicy{}, Topology{}, NodeRanks{{0}, {}}, 0), -1);
 }
 
+TEST(Placement, SaysWhetherRanksShareCpus) {
+  EXPECT_FALSE(share_cpus({{0}, {1}}));
+  EXPECT_FALSE(share_cpus({{0, 1}, {0, 1}}));
+  EXPECT_TRUE(share_cpus({{0, 1}, {0, 1}, {0, 1}}));
+  EXPECT_TRUE(share_cpus({{0}, {1}, {1}}));
+  EXPECT_FALSE(share_cpus({}));
+}
+
 TEST(Topology, ReadsThisMachine) {
   const auto topology = read_topology();
   ASSERT_TRUE(topology) << topology.error().message;

@@ -86,7 +86,22 @@ TEST(Variants, AgentsServeSeveralNodesWhereOneRankOfEachSends) {
   const std::string words = "agent hierarchical-one-leader";
   EXPECT_TRUE(has(variants_of(shape, {.agents = true, .agents_lead = true}), words));
   EXPECT_FALSE(has(variants_of(shape, {.agents = true}), words));
-  EXPECT_FALSE(has(variants_of(shape_of(Kind::scan, kLong, 4), {.agents_lead = true}), words));
+  EXPECT_FALSE(has(variants_of(shape_of(Kind::allreduce, kLong, 4), {.agents_lead = true}), words));
+}
+
+TEST(Variants, AgentsServeLongRootedBlocksAndScansOfSeveralNodes) {
+  const std::string words = "agent hierarchical-one-leader";
+  for (const Kind kind : {Kind::gather, Kind::scatter, Kind::scan, Kind::exscan})
+    for (const std::int64_t bytes : {kShort, kWorthAThread_bytes}) {
+      Shape shape = shape_of(kind, bytes, 4);
+      shape.nodes = std::make_shared<const Nodes>(std::vector<int>{0, 0, 1, 1});
+      EXPECT_EQ(has(variants_of(shape, {.agents_lead = true}), words), bytes != kShort)
+          << kind_name(kind);
+      shape.nodes = std::make_shared<const Nodes>(std::vector<int>{0, 1, 0, 1});
+      EXPECT_EQ(has(variants_of(shape, {.agents_lead = true}), words),
+                bytes != kShort && !reduces(kind))
+          << kind_name(kind);
+    }
 }
 
 // The usual variant splits at the model's number of levels, further ones a level above and below.

@@ -194,6 +194,14 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
   return started;
 }
 
+// Carries out a call whose plan must be looked up.
+[[gnu::noinline]] Started carry_out_unknown(Runtime& runtime, CallId id, const Call& call) {
+  const Answer answer = plan_for_blocking(runtime, call);
+  if (answer.watch && answer.watch->counts_to_step())
+    return carry_out_at_step(runtime, id, call, answer);
+  return carry_out_by(runtime, id, call, answer);
+}
+
 }  // namespace
 
 Started carry_out(CallId id, const Call& call, const Plan* known) {
@@ -202,9 +210,12 @@ Started carry_out(CallId id, const Call& call, const Plan* known) {
   if (!blocking_taken.load(std::memory_order_acquire)) [[unlikely]]
     return leave_to_library(*runtime, id, call, leave_blocking(*runtime, call.kind));
   InlineCall::own().hand_over();
-  const Answer answer =
-      known ? Answer{.plan = known, .watch = known->watch} : plan_for_blocking(*runtime, call);
-  if (answer.watch && answer.watch->counts_to_step()) [[unlikely]]
+  if (!known) [[unlikely]]
+    return carry_out_unknown(*runtime, id, call);
+  NativeWatch* const watch = known->watch;
+  const bool is_step = watch && watch->counts_to_step();
+  const Answer answer{.plan = known, .watch = watch};
+  if (is_step) [[unlikely]]
     return carry_out_at_step(*runtime, id, call, answer);
   return carry_out_by(*runtime, id, call, answer);
 }

@@ -2,7 +2,6 @@
 
 #include <bit>
 
-#include "coll/algorithm_names.h"
 #include "runtime/adaptive/learnt.h"
 #include "transport/mpi/kernels.h"
 
@@ -23,12 +22,10 @@ Engine possible_engine(const Runtime& runtime, Engine asked, Use use, bool by_ca
 // all nodes have an agent there: then the agents carry the whole collective out.
 Choice for_agents(const Runtime& runtime, const Communicator& communicator, const Shape& shape,
                   Choice choice) {
-  using algorithm_names::kHierarchical, algorithm_names::kHierarchicalOneLeader;
   if (choice.engine != Engine::agent || !runtime.resources().agents_lead) return choice;
-  const bool has_leaders = choice.algorithm && kHierarchical.names(*choice.algorithm);
-  const Algorithm* const one_leader = kHierarchicalOneLeader.of(shape.kind);
-  if (has_leaders && one_leader && !is_named(runtime, communicator, shape))
-    choice.algorithm = one_leader;
+  if (!choice.algorithm || is_named(runtime, communicator, shape)) return choice;
+  const Algorithm* const one_leader = one_leader_for(*choice.algorithm, shape);
+  if (one_leader) choice.algorithm = one_leader;
   return choice;
 }
 

@@ -206,18 +206,19 @@ bool may_be_compared(const Runtime& runtime, const Communicator& communicator, c
 namespace {
 
 // Returns whether the ranks compare again at the initialisation of a persistent collective, since
-// the machine may have another state than at the last comparison. The answer is equal on all ranks.
-// Collective.
-bool is_old(const Runtime& runtime, InternalCollective& internal_collective,
-            const AgreedNativeResult& result) {
+// the machine may have another state than at the last comparison. The answer is equal on all ranks,
+// and takes no message: every initialisation that comes here has begun with an exchange between all
+// ranks (peers_for() or tuned_schedule()), so all ranks have had the previous answer.
+bool is_old(const Runtime& runtime, AgreedNativeResults& results, Communicator& communicator,
+            AgreedNativeResult& result) {
   constexpr std::int64_t kOld_ns = 500'000'000;
   const TrialBudget& budget = runtime.trial_budget;
   if (runtime.config.learn == Learn::switching) return true;
   if (runtime.config.learn != Learn::on || budget.is_none()) return false;
   const std::int64_t now = now_ns();
-  const auto agreed = internal_collective.greatest(
-      {now - result.found_ns, budget.elapsed_ns(now), budget.spent_ns() + result.cost_ns});
-  return agreed && (*agreed)[0] >= kOld_ns && budget.allows((*agreed)[2], (*agreed)[1]);
+  const bool may_compare =
+      budget.allows(budget.spent_ns() + result.cost_ns, budget.elapsed_ns(now));
+  return results.ask(result, communicator.room, now - result.found_ns >= kOld_ns && may_compare);
 }
 
 void compare_again(Runtime& runtime, NativeComparison& comparison, AgreedNativeResult& result) {
@@ -246,7 +247,7 @@ NativeResult native_result(Runtime& runtime, InternalCollective& internal_collec
     result->found_ns = now_ns();
     if (question.blocking) results.watch(runtime, *result, communicator.room);
   } else if (question.blocking ? result->is_in_doubt()
-                               : is_old(runtime, internal_collective, *result)) {
+                               : is_old(runtime, results, communicator, *result)) {
     compare_again(runtime, comparison, *result);
   }
   return {result->is_won, result->watch.get()};

@@ -57,12 +57,21 @@ AgreedNativeResult& AgreedNativeResults::add(const NativeQuestion& question, boo
 }
 
 // All ranks come here in the same order of calls, so that they find the same memory.
-std::optional<SharedWords> AgreedNativeResults::memory_for_watch(SegmentAllocator& room) {
+std::optional<SharedWords> AgreedNativeResults::memory_for_one(SegmentAllocator& room) {
   constexpr std::int64_t kBytes = NativeWatch::Comparisons::kWords * sizeof(std::int64_t);
   constexpr std::int64_t kBytesOfAll = to_pages(1), kMost = kBytesOfAll / kBytes;
-  if (!memory_ && watched_ == 0 && room.fits(kBytesOfAll)) memory_ = room.take(kBytesOfAll);
-  if (!memory_ || watched_ == kMost) return std::nullopt;
-  return SharedWords(memory_.get() + watched_++ * kBytes);
+  if (!memory_ && with_memory_ == 0 && room.fits(kBytesOfAll)) memory_ = room.take(kBytesOfAll);
+  if (!memory_ || with_memory_ == kMost) return std::nullopt;
+  return SharedWords(memory_.get() + with_memory_++ * kBytes);
+}
+
+bool AgreedNativeResults::ask(AgreedNativeResult& result, SegmentAllocator& room, bool own) {
+  if (!result.is_old) {
+    const auto memory = memory_for_one(room);
+    if (!memory) return false;
+    result.is_old.emplace(*memory);
+  }
+  return result.is_old->next(own);
 }
 
 void AgreedNativeResults::watch(Runtime& runtime, AgreedNativeResult& result,
@@ -71,7 +80,7 @@ void AgreedNativeResults::watch(Runtime& runtime, AgreedNativeResult& result,
   const bool switches = learn == Learn::switching;
   if (!switches && (learn != Learn::on || runtime.trial_budget.is_none())) return;
   result.watch = std::make_unique<NativeWatch>(
-      [this, &room] { return memory_for_watch(room); }, result.question.ranks,
+      [this, &room] { return memory_for_one(room); }, result.question.ranks,
       waits_for_all(result.question.kind), switches, runtime.trial_budget);
 }
 

@@ -16,6 +16,7 @@
 #include "runtime/trial/native_watch.h"
 #include "schedule/schedule.h"
 #include "select/plan_cache.h"
+#include "shm/joint_answers.h"
 #include "shm/segment_allocator.h"
 #include "transport/mpi/call.h"
 
@@ -45,8 +46,11 @@ struct AgreedNativeResult {
   NativeQuestion question;
   bool is_won;
   std::int64_t found_ns = 0, cost_ns = 0;  // when the last comparison ended, how long it took
-  // Notices that the result may no longer hold; nullptr if it holds for good.
+  // Notices that the result may no longer hold, for a blocking call; nullptr if it holds for good.
   std::unique_ptr<NativeWatch> watch{};
+  // By these the ranks decide whether to compare again, for a persistent call; nullopt if they have
+  // not asked yet.
+  std::optional<JointAnswers<>> is_old{};
 
   bool is_in_doubt() const { return watch && watch->is_in_doubt(); }
 };
@@ -61,13 +65,17 @@ class AgreedNativeResults {
   // Lets the ranks watch a result. room: the communicator's memory, in which they agree. Without
   // any left at the first timed call, on all ranks alike, the result holds for good.
   void watch(Runtime& runtime, AgreedNativeResult& result, SegmentAllocator& room);
+  // Returns whether the ranks compare again, as the first of them to ask says: `own` is this rank's
+  // opinion. Without memory left, on all ranks alike, the result holds for good. All ranks must
+  // have met since they last asked about this result.
+  bool ask(AgreedNativeResult& result, SegmentAllocator& room, bool own);
 
  private:
-  std::optional<SharedWords> memory_for_watch(SegmentAllocator& room);
+  std::optional<SharedWords> memory_for_one(SegmentAllocator& room);
 
   std::vector<std::unique_ptr<AgreedNativeResult>> all_;
-  std::shared_ptr<std::byte> memory_;  // shared by the watches; nullptr until needed
-  std::int64_t watched_ = 0;           // number of results that are watched
+  std::shared_ptr<std::byte> memory_;  // shared by the results; nullptr until needed
+  std::int64_t with_memory_ = 0;       // number of results that have memory
 };
 
 // The result that rank 0 of a communicator knows before the ranks compare.

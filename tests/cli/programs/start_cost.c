@@ -1,8 +1,12 @@
-// Usage: start_cost CALLS nonblocking|persistent|waitall|root|reader DOUBLES [wait|waitall|test].
+// Usage: start_cost CALLS FORM DOUBLES [wait|waitall|test], with FORM one of nonblocking,
+// persistent, waitall, root, reader, blocking, left and known.
 // It counts what the start of one allreduce costs rank 0 until the start returns. Rank 1 starts
 // later, so that no collective can be complete and every start on rank 0 executes the same
 // instructions. root, reader: it counts what start and completion of a bcast cost the root, or a
-// rank that reads from it, if the other rank has started before.
+// rank that reads from it, if the other rank has started before. blocking: it counts what a bcast
+// costs the root, which waits for nobody. left: it counts what an allreduce of zeroes costs beside
+// the library's call, for which fast_allreduce.c must stand in. known: it counts what the
+// initialisation of an allreduce costs that has been initialised before.
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +37,31 @@ static void bcasts(int calls, int root, double* data, int doubles, int rank, con
   }
 }
 
+// Makes the calls of the forms without a request that is waited for. Returns 0 for other forms.
+static int other_calls(const char* form, int calls, double* in, double* out, int doubles,
+                       int rank) {
+  int token = 0, sum = 0;
+  MPI_Request request;
+  if (strcmp(form, "blocking") == 0)
+    for (int i = 0; i < calls; ++i) {
+      MPI_Bcast(in, doubles, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+      MPI_Sendrecv_replace(&token, 1, MPI_INT, 1 - rank, 1, 1 - rank, 1, MPI_COMM_WORLD,
+                           MPI_STATUS_IGNORE);
+    }
+  else if (strcmp(form, "left") == 0)
+    for (int i = 0; i < calls; ++i)
+      MPI_Allreduce(&token, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  else if (strcmp(form, "known") == 0)
+    for (int i = 0; i < calls; ++i) {
+      MPI_Allreduce_init(in, out, doubles, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
+                         &request);
+      MPI_Request_free(&request);
+    }
+  else
+    return 0;
+  return 1;
+}
+
 int main(int argc, char** argv) {
   const int waitall = strcmp(argv[2], "waitall") == 0;  // waitall: completes persistent requests
   const int persistent = waitall || strcmp(argv[2], "persistent") == 0;
@@ -47,9 +76,10 @@ int main(int argc, char** argv) {
     MPI_Allreduce_init(in, out, doubles, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
                        &request);
   const int is_bcast = argv[2][0] == 'r';
+  const int is_over = is_bcast || other_calls(argv[2], calls, in, out, doubles, rank);
   if (is_bcast)
     bcasts(calls, strcmp(argv[2], "root") != 0, in, doubles, rank, argc > 4 ? argv[4] : "wait");
-  for (int i = 0; i < calls && !is_bcast; ++i) {
+  for (int i = 0; i < calls && !is_over; ++i) {
     if (rank == 1) MPI_Recv(&token, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (persistent)
       MPI_Start(&request);
