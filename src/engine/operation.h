@@ -35,6 +35,18 @@ class Operation {
   }
   bool tries_direct() const { return direct_ != nullptr; }
 
+  // Makes `transport` carry out all steps but those by which ranks meet in the node's shared memory
+  // (Execution::leave_all_to()). The transport may let steps wait for this rank's own data. Must
+  // precede submission.
+  void leave_all_to(Transport& transport) {
+    execution_.leave_all_to(transport);
+    waits_for_data_ = true;
+  }
+  bool waits_for_data() const { return waits_for_data_; }
+  // Returns whether other ranks wait for later steps of this rank, or will wait for the shared
+  // memory that the operation uses.
+  bool is_awaited() const { return schedule_->is_awaited() || waits_for_data_; }
+
   // Makes every thread that advances the operation use the floating-point mode of the calling
   // thread. The thread that starts the operation must call it before it leaves the operation to
   // others.
@@ -145,6 +157,8 @@ class Operation {
   FloatingPoint computes_as_;
   bool by_callers_ = false;
   bool in_memory_ = false;
+  // Whether steps may wait for this rank's own data, so that even the first one may come late.
+  bool waits_for_data_ = false;
   // The part of the schedule that the operation executes: the first batch, a later one, or none,
   // since all steps are done (also after a failure).
   enum class Stage : std::uint8_t { first_batch, later_batch, over } stage_ = Stage::first_batch;

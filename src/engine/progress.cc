@@ -95,7 +95,7 @@ void Progress::count(const Entry& entry, int change) {
 
 void Progress::count_for_thread(const Entry& entry, int change) {
   if (entry.wants_thread) for_thread_.fetch_add(change);
-  if (entry.operation->schedule().is_awaited()) awaited_.fetch_add(change);
+  if (entry.operation->is_awaited()) awaited_.fetch_add(change);
   if (entry.operation->by_callers()) by_callers_.fetch_add(change);
 }
 

@@ -19,6 +19,7 @@
 #include "library/handles.h"
 #include "runtime/adaptive/call_classes.h"
 #include "runtime/adaptive/learnt.h"
+#include "runtime/call/pinned_pool.h"
 #include "runtime/comm/agreement.h"
 #include "runtime/comm/communicators.h"
 #include "runtime/comm/internal_communicators.h"
@@ -102,9 +103,9 @@ CoreSubscription core_subscription(int rank) {
 }
 
 // The stack of the thread that advances collectives in shared memory only. The thread runs no MPI
-// library code, so that a small stack suffices. Unlike a stack from the system, this array costs no
+// library code, but it may call a GPU's driver. Unlike a stack from the system, this array costs no
 // system calls, and takes no memory until it is used.
-alignas(kPageBytes) std::array<std::byte, 64 * kPageBytes> stack_in_memory;
+alignas(kPageBytes) std::array<std::byte, 256 * kPageBytes> stack_in_memory;
 
 bool may_tune(const Config& config, Scope scope) {
   return scope != Scope::nothing && config.init_budget_us > 0;
@@ -352,6 +353,7 @@ void Lifecycle::end() {
   if (runtime->observing()) library_calls.Comm_free(&runtime->reports_);
   for (const auto& communicator : Communicators::own().all()) forget_comparisons(*communicator);
   Communicators::own().free_all();
+  PinnedPool::own().release();
   stand_aside();
 }
 

@@ -127,7 +127,7 @@ Execution::State Execution::ask_transport(const Step& step) {
 // Carries out a step by which ranks publish their buffers, find those of others, or agree that all
 // can access them. Does nothing without PeerBuffers, since the transport then carries out the step.
 Execution::State Execution::meet(const Step& step) {
-  PeerBuffers* const peers = operands_ ? operands_->peers : nullptr;
+  PeerBuffers* const peers = shown_ ? shown_->peers : nullptr;
   if (!peers) return State::over;
   if (step.kind == StepKind::find)
     return peers->find(step.peer, *turn_) ? State::over : State::declined;

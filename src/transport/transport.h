@@ -46,7 +46,11 @@ class Execution {
   // operation's use of the node's shared memory, which schedules with node_bytes need.
   Execution(const Schedule& schedule, Transport* transport, const Operands* operands = nullptr,
             const NodeBufferUse* turn = nullptr)
-      : schedule_(&schedule), transport_(transport), operands_(operands), turn_(turn) {}
+      : schedule_(&schedule),
+        transport_(transport),
+        operands_(operands),
+        shown_(operands),
+        turn_(turn) {}
 
   // Sets a schedule of the same call that uses other ranks' buffers in place (a direct schedule).
   // It is tried first, unless such calls have lately failed. If some buffer is not accessible, the
@@ -64,6 +68,13 @@ class Execution {
   // Returns whether the schedule ended because some rank's buffers are not accessible. All ranks
   // agree on that before any buffer is used.
   bool declined() const { return declined_; }
+
+  // Makes `transport` carry out all steps but those by which ranks meet in the node's shared
+  // memory. Must precede advance(). A direct schedule that is tried first must be declined.
+  void leave_all_to(Transport& transport) {
+    transport_ = &transport;
+    operands_ = nullptr;
+  }
 
   // Makes the first advance() continue after the first `steps` steps, which were carried out
   // elsewhere. The use of the node's shared memory has begun there, too. The schedule must need no
@@ -112,6 +123,7 @@ class Execution {
   const Schedule* schedule_;
   Transport* transport_;
   const Operands* operands_;
+  const Operands* shown_;  // whose `peers` the steps show, find and agree use; may be nullptr
   const NodeBufferUse* turn_;
   // The original schedule while a direct one is tried first; otherwise nullptr.
   const Schedule* otherwise_ = nullptr;

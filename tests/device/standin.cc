@@ -47,6 +47,7 @@ std::deque<std::pair<Address, std::size_t>> freed;
 std::map<std::string, std::pair<int, int>> planted;
 std::atomic<int> error{kSuccess};
 std::atomic<int> driver_version{12040};
+std::atomic<bool> copies_are_held{false};
 
 // What the driver's memory handles hold here. They are passed by value.
 struct MemoryHandle {
@@ -61,6 +62,13 @@ static_assert(sizeof(MemoryHandle) == 64);
 // waits for. Longer ones are refused, so that a test finds out who makes them.
 std::size_t most_at_once() {
   const char* const given = std::getenv("WEFT_STANDIN_MOST_AT_ONCE");
+  return given ? std::strtoull(given, nullptr, 10) : ~std::size_t{0};
+}
+
+// Returns the value of WEFT_STANDIN_MOST_PINNED: how many bytes of host memory the driver pins at
+// most.
+std::size_t most_pinned() {
+  const char* const given = std::getenv("WEFT_STANDIN_MOST_PINNED");
   return given ? std::strtoull(given, nullptr, 10) : ~std::size_t{0};
 }
 
@@ -226,6 +234,10 @@ void drop_pinned_of(const void* context) {
   }
 }
 
+void wait_while_copies_are_held() {
+  copies_are_held.wait(true);
+}
+
 void fail_for_good(int code) {
   error = code;
 }
@@ -269,6 +281,11 @@ __attribute__((visibility("default"))) void standin_move(const void* address, in
 
 __attribute__((visibility("default"))) void standin_set_version(int version) {
   driver_version = version;
+}
+
+__attribute__((visibility("default"))) void standin_hold_copies(bool yes) {
+  copies_are_held = yes;
+  copies_are_held.notify_all();
 }
 
 __attribute__((visibility("default"))) void* standin_data(const void* address) {
@@ -443,6 +460,7 @@ DRIVER int cuMemFreeHost(void* memory) {
 DRIVER int cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned) {
   if (const int code = stopped_without_context("cuMemHostRegister")) return code;
   if (!may_allocate()) return kCaptureUnsupported;
+  if (standin_pinned() + bytes > most_pinned()) return kOutOfMemory;
   add_pinned(memory, bytes, true);
   return kSuccess;
 }

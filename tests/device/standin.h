@@ -57,6 +57,9 @@ void drop_pinned_of(const void* context);
 // below the permitted length.
 bool may_copy_now(Address to, Address from, std::size_t bytes);
 
+// Blocks the calling stream while a test holds up all copies.
+void wait_while_copies_are_held();
+
 // Returns whether this thread may allocate. While a stream is captured, it must have set its
 // capture mode to relaxed.
 bool may_allocate();
@@ -106,4 +109,6 @@ void standin_run_last_block_first(bool yes);
 int standin_allocated();
 // Returns how many bytes of pinned memory are not freed.
 std::size_t standin_pinned();
+// Holds up all copies in streams from now on, or lets them go on.
+void standin_hold_copies(bool yes);
 }

@@ -338,6 +338,7 @@ DRIVER int cuMemcpyAsync(Address to, Address from, std::size_t bytes, void* stre
     return pageable ? copy_pageable(to, from, bytes, stream) : kInvalidValue;
   }
   return enqueue(stream, [=] {
+    wait_while_copies_are_held();
     if (may_run({{to, bytes}, {from, bytes}})) {
       std::memcpy(reachable(to), reachable(from), bytes);
     }

@@ -18,6 +18,7 @@ inline void (*add_kernel)(const char* name, int parameters, const std::size_t* s
                           void (*run)(void* const* parameters)) = nullptr;
 inline void* (*data)(const void* address) = nullptr;
 inline std::size_t (*pinned)() = nullptr;
+inline int (*planted)() = nullptr;
 
 // Loads the driver. Returns whether the library is one.
 inline bool load_driver(const char* path) {
@@ -30,6 +31,7 @@ inline bool load_driver(const char* path) {
   find(library, "standin_add_kernel", add_kernel);
   find(library, "standin_data", data);
   find(library, "standin_pinned", pinned);
+  find(library, "standin_planted", planted);
   return gpu::driver::lacking_in(library).empty();
 }
 

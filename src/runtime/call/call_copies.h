@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "runtime/call/device_memory.h"
 #include "runtime/call/packed_data.h"
@@ -26,6 +27,15 @@ class CallCopies {
   // Copies the output back to the application's buffers. It must be called after the collective.
   // Returns the MPI error code of bring_in() or of this function.
   int take_out();
+
+  // Returns whether the data may move in pieces by a StagedTransport, in place of bring_in() and
+  // take_out(). Packed data may not.
+  bool may_move_in_pieces() const { return staged_ && !packed_; }
+  // The next three functions are for data that move in pieces. begin() must be called before each
+  // start. end() returns the MPI error code of all copies since then.
+  std::vector<StagedBuffer> described() const { return staged_->described(); }
+  void begin() { staged_->begin(); }
+  int end() const { return staged_->have_failed() ? MPI_ERR_OTHER : MPI_SUCCESS; }
 
  private:
   std::unique_ptr<StagedBuffers> staged_;

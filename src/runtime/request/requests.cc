@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
+#include "runtime/call/library_support.h"
 #include "runtime/job/runtime.h"
 
 namespace weft {
@@ -52,20 +53,44 @@ CollectiveOperation::CollectiveOperation(CallId id, const Call& call,
       transport_(call_, this->schedule(), operands_, communicator_->route, tag) {
   if (direct) try_first(std::move(direct));
   if (this->schedule().shape.packed || devices_possible()) make_copies(begins);
-  const auto& steps = this->schedule().steps;
-  const bool by_library = !steps.empty() && is_library(steps[0].kind);
   const Shape& shape = this->schedule().shape;
-  if (call.sendtypes || call.recvtypes || by_library)
+  if (call.sendtypes || call.recvtypes || is_by_library())
     keep_arrays(&call_, static_cast<int>(shape.send_blocks.size()),
                 static_cast<int>(shape.recv_blocks.size()), &arrays_);
 }
 
 void CollectiveOperation::make_copies(Begins begins) {
+  if (is_by_library() && library_takes_device_memory(schedule().shape.kind)) return;
   copies_ = CallCopies::of(call_, schedule().shape, *communicator_);
   if (!copies_ || !copies_->there()) return;
-  if (begins == Begins::at_once) copies_->bring_in();
   call_ = copies_->on_copies(call_);
   operands_.base = operands_of(call_, operands_.reduce, temp_.data()).base;
+  if (may_move_in_pieces()) {
+    in_pieces_ =
+        std::make_unique<StagedTransport>(transport_, &operands_, schedule(), copies_->described());
+    leave_all_to(*in_pieces_);
+  }
+  if (begins == Begins::at_once) bring_in_copies();
+}
+
+// Returns whether the copies of the buffers may move in pieces. A collective of the MPI library
+// needs all data at once, and so do other ranks that use this rank's buffers in place.
+bool CollectiveOperation::may_move_in_pieces() const {
+  return copies_->may_move_in_pieces() && StagedBuffers::are_long(schedule().shape) &&
+         !is_by_library() && !schedule().is_direct;
+}
+
+void CollectiveOperation::bring_in_copies() {
+  if (!in_pieces_) return copies_->bring_in();
+  copies_->begin();
+  in_pieces_->begin();
+}
+
+// Ends the copies of the buffers, and returns their MPI error code.
+[[gnu::noinline]] int CollectiveOperation::end_copies(bool has_succeeded) {
+  if (in_pieces_) in_pieces_->end(has_succeeded);
+  if (!has_succeeded) return MPI_SUCCESS;
+  return in_pieces_ ? copies_->end() : copies_->take_out();
 }
 
 void CollectiveOperation::lead(Leaders& leaders) {
@@ -73,7 +98,7 @@ void CollectiveOperation::lead(Leaders& leaders) {
 }
 
 std::optional<Work> CollectiveOperation::work() const {
-  const auto left = rest();
+  const auto left = in_pieces_ ? std::nullopt : rest();
   return left ? work_of(schedule(), operands_, turn_, *left) : std::nullopt;
 }
 
@@ -93,8 +118,8 @@ void CollectiveOperation::keep(std::shared_ptr<void> resource) {
 }
 
 void CollectiveOperation::finished(const Error* error) {
+  if (copies_) error_code_ = end_copies(!error);
   if (error) failed(*error);
-  if (copies_ && !error) error_code_ = copies_->take_out();
   Runtime* runtime = Runtime::active();
   if (runtime && runtime->observing()) times.finished = now_ns();
   if (runtime && !error && was_direct()) runtime->summary.direct(id_);

@@ -78,12 +78,17 @@ class CollectiveOperation : public Operation {
   // Returns the number of the collective on its communicator, modulo the number of tags.
   int number() const { return communicator_->tags.number_of(transport_.tag()); }
   bool has_memory() const { return temp_.there() && (!copies_ || copies_->there()); }
-  // Copies the input, if the collective works on copies of the buffers. It must be called before
-  // the first advance() of each start.
+  // Copies the input, if the collective works on copies of the buffers, or sends it off if it moves
+  // in pieces. It must be called before the first advance() of each start.
   void bring_in() {
     if (copies_) [[unlikely]]
-      copies_->bring_in();
+      bring_in_copies();
   }
+  // Returns whether the data move between copies and the application's buffers in pieces. Other
+  // ranks cannot use the buffers in place then.
+  bool moves_in_pieces() const { return in_pieces_ != nullptr; }
+  // Waits until input that moves in pieces has arrived.
+  void wait_for_input() { in_pieces_->wait_for_input(); }
   MPI_Request request() const { return request_; }
 
   virtual PersistentOperation* persistent() { return nullptr; }
@@ -125,6 +130,14 @@ class CollectiveOperation : public Operation {
 
  private:
   void make_copies(Begins begins);
+  // Returns whether the whole collective is a call of the MPI library.
+  bool is_by_library() const {
+    const auto& steps = schedule().steps;
+    return !steps.empty() && is_library(steps[0].kind);
+  }
+  bool may_move_in_pieces() const;
+  void bring_in_copies();
+  int end_copies(bool has_succeeded);
 
   const CallId id_;
   Call call_;
@@ -137,6 +150,8 @@ class CollectiveOperation : public Operation {
   Operands operands_;
   NodeBufferUse turn_;  // empty if the schedule uses no shared buffers
   MpiTransport transport_;
+  // Carries out the steps if the copies move in pieces; otherwise nullptr.
+  std::unique_ptr<StagedTransport> in_pieces_;
   int error_code_ = MPI_SUCCESS;  // written by finished(); valid once done() returns true
   std::atomic<bool> error_reported_{false};
   std::mutex kept_mutex_;  // guards kept_ and kept_closed_

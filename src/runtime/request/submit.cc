@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "coll/algorithm_names.h"
+#include "runtime/call/library_support.h"
 #include "runtime/call/shape.h"
 #include "select/split_rule.h"
 
@@ -22,9 +23,9 @@ namespace {
 
 // Returns whether the progress thread should continue the collective. It should if the collective
 // first tries to use the other ranks' buffers in place: it then waits for all other ranks, and is
-// rarely complete in the start call.
+// rarely complete in the start call. It should, too, if the data must first come from GPU memory.
 bool wants_thread(Engine engine, const Operation& operation) {
-  if (operation.tries_direct()) return engine != Engine::function;
+  if (operation.tries_direct() || operation.waits_for_data()) return engine != Engine::function;
   return worth_the_thread(engine, operation.schedule());
 }
 
@@ -43,6 +44,14 @@ bool wants_thread(Engine engine, const Operation& operation) {
     if (operation.advance()) return true;
   }
   return false;
+}
+
+// Waits for the input from GPU memory, so that this rank's first messages leave in the start call.
+// Otherwise other ranks might wait until this rank's next MPI call. Returns true if the collective
+// is then complete.
+[[gnu::noinline]] bool starts_at_once(CollectiveOperation& operation) {
+  operation.wait_for_input();
+  return operation.advance();
 }
 
 // Leaves the operation to the core agent, and returns true. Returns false if the rank itself must
@@ -80,6 +89,14 @@ bool leave_to_worker(Runtime& runtime, Engine engine,
   return true;
 }
 
+// Returns whether the MPI library may need copies of the call's buffers, for which the schedule
+// must know where the data lie. The root of an intercommunicator has no rank.
+bool may_be_on_device(const Call& call, const Communicator& knows) {
+  const bool has_shape =
+      knows.rank >= 0 && (!is_neighborhood(call.kind) || knows.neighbors.has_value());
+  return may_need_copies(call.kind) && has_shape && arguments_look_right(call, knows);
+}
+
 }  // namespace
 
 void submit(Runtime& runtime, Engine engine, std::shared_ptr<CollectiveOperation> operation) {
@@ -91,6 +108,8 @@ void submit(Runtime& runtime, Engine engine, std::shared_ptr<CollectiveOperation
   const bool left = split && operation->is_at_callers_part();
   const bool thread = !left && wants_thread(engine, *operation);
   if (thread && engine == Engine::agent && leave_to_agent(runtime, operation)) return;
+  if (!thread && operation->waits_for_data()) [[unlikely]]
+    if (starts_at_once(*operation)) return;
   runtime.progress.submit(std::move(operation), thread);
 }
 
@@ -106,6 +125,7 @@ std::shared_ptr<const Schedule> library_schedule(const Call& call, const Communi
   shape.rank = knows.rank, shape.size = knows.size, shape.root = call.root;
   shape.send_blocks.resize(array_length(call, knows, Direction::send));
   shape.recv_blocks.resize(array_length(call, knows, Direction::recv));
+  if (may_be_on_device(call, knows)) shape = shape_of(call, knows);
   return std::make_shared<const Schedule>(build_library(shape, StepKind::library_nonblocking));
 }
 

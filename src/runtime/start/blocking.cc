@@ -17,6 +17,7 @@
 #include "runtime/start/deferred.h"
 #include "runtime/start/operations.h"
 #include "runtime/start/plans.h"
+#include "runtime/start/staged_calls.h"
 
 namespace weft {
 namespace {
@@ -76,10 +77,10 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
   return code;
 }
 
-// Carries out a blocking collective by messages, or one in which the MPI library must pack or
-// reduce the data. Returns an MPI error code.
-[[gnu::noinline]] int carry_out_by_messages(Runtime& runtime, CallId id, const Call& call,
-                                            const Plan& plan, std::uint32_t number) {
+// Carries out a blocking collective by messages, one in which the MPI library must pack or reduce
+// the data, or one whose data come from GPU memory in pieces. Returns an MPI error code.
+[[gnu::noinline]] int carry_out_as_operation(Runtime& runtime, CallId id, const Call& call,
+                                             const Plan& plan, std::uint32_t number) {
   auto operation = single_operation<CollectiveOperation>(id, call, plan,
                                                          plan.communicator->tags.of_single(number));
   if (!operation->has_memory()) return call_error_handler(*operation, MPI_ERR_NO_MEM);
@@ -89,8 +90,9 @@ int drive(Runtime& runtime, const Call& call, Execution& execution) {
                                   : MPI_SUCCESS;
 }
 
-// Carries out a collective in shared memory. Data in GPU memory, and data with gaps, are first
-// copied to buffers that shared memory algorithms can use. Returns an MPI error code.
+// Carries out a collective in shared memory. Data with gaps, and data in GPU memory that do not
+// move in pieces, are first copied to buffers that shared memory algorithms can use. Returns an MPI
+// error code.
 int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const Plan& plan) {
   const auto copies = CallCopies::of(call, plan.schedule->shape, *plan.communicator);
   if (copies && !copies->there()) return failed(call, MPI_ERR_NO_MEM);
@@ -103,6 +105,13 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
   return taken_out == MPI_SUCCESS ? code : failed(call, taken_out);
 }
 
+// Returns whether the call's data lie in GPU memory, and may come from there in pieces.
+bool moves_in_pieces(const Call& call, const Plan& plan) {
+  const Shape& shape = plan.schedule->shape;
+  return devices_possible() && !shape.packed && StagedBuffers::are_long(shape) &&
+         StagedBuffers::are_needed(call, shape);
+}
+
 // Carries out a collective that the summary, trace or watchdog must see, or that needs more than
 // shared memory. Returns an MPI error code.
 [[gnu::noinline]] int carry_out_in_any_variant(Runtime& runtime, CallId id, const Call& call,
@@ -112,8 +121,8 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
   runtime.summary.handled(id, plan.bytes, plan.schedule->node_bytes > 0);
   const std::uint32_t number = plan.communicator->next_in_sequence();
   int code;
-  if (!plan.is_alone())
-    code = carry_out_by_messages(runtime, id, call, plan, number);
+  if (!plan.is_alone() || moves_in_pieces(call, plan))
+    code = carry_out_as_operation(runtime, id, call, plan, number);
   else
     code = carry_out_within_reach(runtime, id, call, plan);
   if (entered == 0) return code;
@@ -202,22 +211,45 @@ int carry_out_within_reach(Runtime& runtime, CallId id, const Call& call, const 
   return carry_out_by(runtime, id, call, answer);
 }
 
+[[gnu::always_inline]] inline Started carry_out_by_plan(Runtime& runtime, CallId id,
+                                                        const Call& call, const Plan* known) {
+  if (!blocking_taken.load(std::memory_order_acquire)) [[unlikely]]
+    return leave_to_library(runtime, id, call, leave_blocking(runtime, call.kind));
+  InlineCall::own().hand_over();
+  if (!known) [[unlikely]]
+    return carry_out_unknown(runtime, id, call);
+  NativeWatch* const watch = known->watch;
+  const bool is_step = watch && watch->counts_to_step();
+  const Answer answer{.plan = known, .watch = watch};
+  if (is_step) [[unlikely]]
+    return carry_out_at_step(runtime, id, call, answer);
+  return carry_out_by(runtime, id, call, answer);
+}
+
+// Lets the MPI library carry out a collective that Weft has declined on copies of its buffers, if
+// it needs copies.
+[[gnu::noinline]] void carry_out_on_copies_if_needed(const Runtime& runtime, CallId id,
+                                                     const Call& call, Started& started) {
+  const auto communicator = needs_copies_on(runtime, call);
+  if (!communicator) return;
+  const DeclinedCall timed(started);
+  started = taken(carry_out_on_copies(id, call, *communicator), started);
+}
+
+[[gnu::always_inline]] inline Started carry_out_or_leave(Runtime& runtime, CallId id,
+                                                         const Call& call, const Plan* known) {
+  Started started = carry_out_by_plan(runtime, id, call, known);
+  if (!started.taken && devices_possible()) [[unlikely]]
+    carry_out_on_copies_if_needed(runtime, id, call, started);
+  return started;
+}
+
 }  // namespace
 
 Started carry_out(CallId id, const Call& call, const Plan* known) {
   Runtime* runtime = Runtime::active();
   if (!runtime) return {};
-  if (!blocking_taken.load(std::memory_order_acquire)) [[unlikely]]
-    return leave_to_library(*runtime, id, call, leave_blocking(*runtime, call.kind));
-  InlineCall::own().hand_over();
-  if (!known) [[unlikely]]
-    return carry_out_unknown(*runtime, id, call);
-  NativeWatch* const watch = known->watch;
-  const bool is_step = watch && watch->counts_to_step();
-  const Answer answer{.plan = known, .watch = watch};
-  if (is_step) [[unlikely]]
-    return carry_out_at_step(*runtime, id, call, answer);
-  return carry_out_by(*runtime, id, call, answer);
+  return carry_out_or_leave(*runtime, id, call, known);
 }
 
 void DeclinedCall::begin() {

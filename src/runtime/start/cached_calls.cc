@@ -3,6 +3,8 @@
 
 #include "base/this_thread.h"
 #include "library/search.h"
+#include "runtime/call/device_memory.h"
+#include "runtime/call/library_support.h"
 
 namespace weft {
 
@@ -22,11 +24,12 @@ bool CachedCall::is_left_of_call_class(const void* profiled_by) const {
   return next_variant_at_once(runtime, *plan->communicator, call_class).has_value();
 }
 
-// Returns whether a call of this class that takes the variant is left to the MPI library. The
-// variant may have no plan yet, or one in which Weft declines the call.
+// Returns whether a call of this class that takes the variant is left to the MPI library as it is.
+// The variant may have no plan yet, or one in which Weft declines the call.
 bool CachedCall::is_left(const CallClass& call_class, int variant) const {
   if (plan->variants->by_length())
-    return call_class.variants[static_cast<std::size_t>(variant)].engine == Engine::native;
+    return call_class.variants[static_cast<std::size_t>(variant)].engine == Engine::native &&
+           !(devices_possible() && may_need_copies(call_class.key.kind));
   const Plan* const made = plan->variants->plan(variant);
   return made && made->declined;
 }

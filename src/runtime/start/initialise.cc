@@ -4,9 +4,12 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "coll/algorithm_names.h"
 #include "library/generated/library_calls.h"
 #include "library/handles.h"
+#include "runtime/call/device_memory.h"
+#include "runtime/call/library_support.h"
 #include "runtime/call/shape.h"
 #include "runtime/comm/neighbors.h"
 #include "runtime/node/reach.h"
@@ -19,6 +22,7 @@
 #include "runtime/start/operations.h"
 #include "runtime/start/plans.h"
 #include "runtime/start/schedules.h"
+#include "runtime/start/staged_calls.h"
 #include "runtime/trial/native_comparison.h"
 #include "runtime/trial/request_memory.h"
 #include "runtime/trial/told_edges.h"
@@ -124,9 +128,16 @@ struct OwnMemory {
   std::shared_ptr<Leaders> leaders;
 };
 
+// Returns whether the MPI library does not accept this rank's buffers, because they lie in GPU
+// memory.
+bool needs_copies(const Call& call, const Shape& shape) {
+  return may_need_copies(call.kind) && StagedBuffers::are_needed(call, shape);
+}
+
 // Returns whether the MPI library's own persistent call is at least as fast as Weft's, so that the
-// MPI library must carry it out. It is never so with Intel MPI: some of its calls give wrong
-// results (2021.18: MPI_Gather_init, MPI_Scatter_init, MPI_Allgather_init).
+// MPI library must carry it out. It is never so if it does not accept the buffers of some rank. It
+// is never so with Intel MPI: some of its calls give wrong results (2021.18: MPI_Gather_init,
+// MPI_Scatter_init, MPI_Allgather_init).
 bool is_lost(Runtime& runtime, InternalCollective& internal_collective, const Call& call,
              const Plan& plan) {
   const Schedule& schedule = *plan.schedule;
@@ -137,9 +148,11 @@ bool is_lost(Runtime& runtime, InternalCollective& internal_collective, const Ca
   const auto bytes = agreed ? agreed : longest_part(internal_collective, schedule.shape);
   // If the ranks' arguments do not fit together, nothing is measured, and Weft's collective reports
   // the error.
-  return bytes && !native_result(runtime, internal_collective, call, schedule, plan.kernel, *bytes,
-                                 LibraryForm::nonblocking)
-                       .is_won;
+  return bytes &&
+         !native_result(runtime, internal_collective, call, schedule, plan.kernel, *bytes,
+                        LibraryForm::nonblocking)
+              .is_won &&
+         holds_on_all(internal_collective, !needs_copies(call, schedule.shape));
 }
 
 // Completes the plan and allocates its memory. Sets plan.declined if the MPI library is to carry
@@ -206,10 +219,20 @@ int give_request(std::shared_ptr<PersistentOperation> operation, MPI_Request* re
   return MPI_SUCCESS;
 }
 
+// Ends a call whose starts would be the MPI library's, which does not accept this rank's buffers.
+int refuse(CallId id, const Call& call) {
+  say(std::string("the MPI library accepts no GPU memory in ") + call_name(id) +
+      ", which Weft leaves to it; let Weft carry it out, or give memory that the processor can "
+      "access");
+  library_calls.Comm_call_errhandler(call.comm, MPI_ERR_BUFFER);
+  return MPI_ERR_BUFFER;
+}
+
 // Leaves the call to the MPI library if it has this persistent function. If not, makes a persistent
 // collective of Weft's that repeats the MPI library's non-blocking call.
 Started left_to_library(Runtime& runtime, CallId id, const Call& call, bool in_library,
                         Reason reason, MPI_Request* request) {
+  if (in_library && needs_copies_on(runtime, call)) return taken(refuse(id, call));
   if (in_library) return declined(reason);
   const int code = give_request(by_nonblocking_calls(id, call), request);
   runtime.summary.passed_on(id, reason);

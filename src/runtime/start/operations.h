@@ -38,6 +38,9 @@ inline void take_turn(CollectiveOperation& operation, const Plan& plan, Ends end
     operation.take_turn(plan.communicator->memory->node_buffers(), ends, first);
 }
 
+// Tells the other ranks that they cannot use this rank's buffers in place.
+inline constexpr PublishedBuffers kShowsNothing{{.memory = ShownBuffer::kNotShared},
+                                                {.memory = ShownBuffer::kNotShared}};
 PublishedBuffers shown_buffers(const Plan& plan, const Call& call,
                                ProcessMemory::Use use = ProcessMemory::Use::once);
 std::unique_ptr<PeerBuffers> peers_of(const Communicator& communicator);
@@ -54,7 +57,7 @@ std::shared_ptr<Made> single_operation(CallId id, const Call& call, const Plan& 
   operation->set_in_memory(plan.is_alone());
   if (!plan.direct) return operation;
   auto peers = peers_of(*plan.communicator);
-  peers->begin(shown_buffers(plan, call));
+  peers->begin(operation->moves_in_pieces() ? kShowsNothing : shown_buffers(plan, call));
   operation->reach(std::move(peers));
   return operation;
 }

@@ -2,6 +2,7 @@
 #include "runtime/start/plans.h"
 
 #include "runtime/call/device_memory.h"
+#include "runtime/call/library_support.h"
 #include "runtime/call/shape.h"
 #include "runtime/job/epoch.h"
 #include "runtime/node/reach.h"
@@ -18,11 +19,12 @@
 namespace weft {
 namespace {
 
-// Returns whether later calls that Weft declines may go directly to the MPI library. They may if no
-// summary or trace must see them, and they need not be made in their non-blocking form
-// (BlockingCall).
-bool may_pass_through(const Runtime& runtime) {
-  return !runtime.observing() && !runtime.callers_only();
+// Returns whether later calls of this kind that Weft declines may go directly to the MPI library.
+// They may if no summary or trace must see them, they need not be made in their non-blocking form
+// (BlockingCall), and the library accepts the memory of their buffers.
+bool may_pass_through(const Runtime& runtime, Kind kind) {
+  return !runtime.observing() && !runtime.callers_only() &&
+         (runtime.native() || !may_need_copies(kind));
 }
 
 // Returns whether ranks may use each other's buffers in place. They use this rank's buffers until
@@ -149,13 +151,16 @@ Plan planned(const PlanRequest& asked) {
   return plan;
 }
 
-Answer left_to_library(Reason reason, const Runtime& runtime, CacheScope alike, std::uint64_t epoch,
-                       NativeWatch* watch = nullptr) {
-  return {nullptr, epoch, may_pass_through(runtime) ? alike : CacheScope::none, reason, watch};
+Answer left_to_library(Reason reason, const Runtime& runtime, Kind kind, CacheScope alike,
+                       std::uint64_t epoch, NativeWatch* watch = nullptr) {
+  return {nullptr, epoch, may_pass_through(runtime, kind) ? alike : CacheScope::none, reason,
+          watch};
 }
 
-Answer answer(const Plan& plan, const Runtime& runtime, CacheScope alike, std::uint64_t epoch) {
-  if (plan.declined) return left_to_library(*plan.declined, runtime, alike, epoch, plan.watch);
+Answer answer(const Plan& plan, const Runtime& runtime, Kind kind, CacheScope alike,
+              std::uint64_t epoch) {
+  if (plan.declined)
+    return left_to_library(*plan.declined, runtime, kind, alike, epoch, plan.watch);
   return {&plan, epoch, alike, {}, plan.watch};
 }
 
@@ -164,7 +169,8 @@ Answer answer(const Plan& plan, const Runtime& runtime, CacheScope alike, std::u
   Communicator* communicator = Communicators::own().find(call.comm);
   if (const auto reason = declined_at_once(runtime, communicator, call, use)) {
     const bool known = communicator || runtime.native();
-    return left_to_library(*reason, runtime, known ? CacheScope::all : CacheScope::none, began_at);
+    return left_to_library(*reason, runtime, call.kind, known ? CacheScope::all : CacheScope::none,
+                           began_at);
   }
   const Plan made = planned({runtime, call, *communicator, use});
   // Two kinds of refusal are not cached. The MPI library's refusal of arguments may depend on
@@ -173,7 +179,8 @@ Answer answer(const Plan& plan, const Runtime& runtime, CacheScope alike, std::u
   const bool alone = made.declined == Reason::arguments || made.declined == Reason::topology;
   const Plan* plan = alone ? RecentPlanCache::own().keep(made)
                            : RecentPlanCache::own().add(call, use, began_at, made);
-  return answer(*plan, runtime, alone ? CacheScope::none : CacheScope::same_arguments, began_at);
+  return answer(*plan, runtime, call.kind, alone ? CacheScope::none : CacheScope::same_arguments,
+                began_at);
 }
 
 }  // namespace
@@ -184,11 +191,11 @@ Answer plan_for(Runtime& runtime, const Call& call, Use use) {
     return plan_made(runtime, call, use);
   const bool is_of_any = plan->variants && plan->variants->by_length();
   const CacheScope scope = is_of_any ? CacheScope::all : CacheScope::same_arguments;
-  return answer(*plan, runtime, scope, epoch());
+  return answer(*plan, runtime, call.kind, scope, epoch());
 }
 
 Answer leave_blocking(const Runtime& runtime, Kind kind) {
-  if (!runtime.observing()) return left_to_library({}, runtime, CacheScope::all, epoch());
+  if (!runtime.observing()) return left_to_library({}, runtime, kind, CacheScope::all, epoch());
   if (runtime.native()) return {.reason = Reason::engine_native};
   return {.reason = runtime.config.leaves(kind) ? Reason::kind_left : Reason::outside_memory};
 }

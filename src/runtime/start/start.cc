@@ -4,11 +4,14 @@
 #include "runtime/start/start.h"
 
 #include "base/clock.h"
+#include "runtime/call/device_drivers.h"
+#include "runtime/call/library_support.h"
 #include "runtime/request/inline_call.h"
 #include "runtime/request/submit.h"
 #include "runtime/start/deferred.h"
 #include "runtime/start/operations.h"
 #include "runtime/start/plans.h"
+#include "runtime/start/staged_calls.h"
 
 namespace weft {
 namespace {
@@ -76,6 +79,53 @@ Reason reason_of(const Started& declined) {
                        : declined.reason;
 }
 
+// Starts a collective whose plan the wrapper has not carried out itself.
+[[gnu::always_inline]] inline Started start_by_plan(Runtime& runtime, CallId id, const Call& call,
+                                                    const Plan* known, MPI_Request* request) {
+  const Answer answer = known ? Answer{known} : plan_for(runtime, call, Use::request);
+  const Plan* const plan = answer.plan;
+  if (deferring.load(std::memory_order_acquire) > 0) [[unlikely]]
+    if (const auto code = defer_behind_others(runtime, id, call, answer, request))
+      return taken(*code, answer);
+  if (!plan) return declined(answer);
+  if (!plan->variants) {
+    if (!known && start_inline(runtime, id, call, *plan, nullptr, request))
+      return taken(MPI_SUCCESS, answer);
+    return taken(start_operation(runtime, id, call, *plan, nullptr, request), answer);
+  }
+  CallClass& call_class = class_of_call(*plan);
+  const auto variant = next_variant_at_once(runtime, *plan->communicator, call_class);
+  if (!variant) [[unlikely]]
+    return start_of_call_class(runtime, id, call, answer, request);
+  const Plan& chosen = plan_of(runtime, call, *plan, *variant);
+  const bool is_left = chosen.declined.has_value();
+  plan->variants->was_left = is_left && !may_need_copies(call.kind);
+  if (is_left) [[unlikely]]
+    return declined(*chosen.declined, answer);
+  return taken(start_by(runtime, id, call, chosen, &call_class.in_flight, request), answer);
+}
+
+// Lets the MPI library start a collective that Weft has declined on copies of its buffers, if it
+// needs copies.
+[[gnu::noinline]] void start_on_copies_if_needed(Runtime& runtime, CallId id, const Call& call,
+                                                 MPI_Request* request, Started& started) {
+  auto communicator = needs_copies_on(runtime, call);
+  if (!communicator) return;
+  if (runtime.summary.wanted()) runtime.summary.passed_on(id, reason_of(started));
+  CallClass* const call_class = started.call_class;
+  const int code = start_on_copies(runtime, id, call, std::move(communicator),
+                                   call_class ? &call_class->in_flight : nullptr, request);
+  started = taken(code, started);
+}
+
+[[gnu::always_inline]] inline Started start_or_leave(Runtime& runtime, CallId id, const Call& call,
+                                                     const Plan* known, MPI_Request* request) {
+  Started started = start_by_plan(runtime, id, call, known, request);
+  if (!started.taken && devices_possible()) [[unlikely]]
+    start_on_copies_if_needed(runtime, id, call, request, started);
+  return started;
+}
+
 }  // namespace
 
 Started start(CallId id, const Call& call, const Plan* known, MPI_Request* request) {
@@ -87,26 +137,7 @@ Started start(CallId id, const Call& call, const Plan* known, MPI_Request* reque
   // the return code, and no answer that it could cache.
   if (known && start_inline(*runtime, id, call, *known, nullptr, request)) [[likely]]
     return taken(MPI_SUCCESS);
-  const Answer answer = known ? Answer{known} : plan_for(*runtime, call, Use::request);
-  const Plan* const plan = answer.plan;
-  if (deferring.load(std::memory_order_acquire) > 0) [[unlikely]]
-    if (const auto code = defer_behind_others(*runtime, id, call, answer, request))
-      return taken(*code, answer);
-  if (!plan) return declined(answer);
-  if (!plan->variants) {
-    if (!known && start_inline(*runtime, id, call, *plan, nullptr, request))
-      return taken(MPI_SUCCESS, answer);
-    return taken(start_operation(*runtime, id, call, *plan, nullptr, request), answer);
-  }
-  CallClass& call_class = class_of_call(*plan);
-  const auto variant = next_variant_at_once(*runtime, *plan->communicator, call_class);
-  if (!variant) [[unlikely]]
-    return start_of_call_class(*runtime, id, call, answer, request);
-  const Plan& chosen = plan_of(*runtime, call, *plan, *variant);
-  plan->variants->was_left = chosen.declined.has_value();
-  if (plan->variants->was_left) [[unlikely]]
-    return declined(*chosen.declined, answer);
-  return taken(start_by(*runtime, id, call, chosen, &call_class.in_flight, request), answer);
+  return start_or_leave(*runtime, id, call, known, request);
 }
 
 void passed_on(CallId id, const Started& declined, const MPI_Request* request, int code) {
