@@ -34,8 +34,8 @@ bool read_bytes(const char* variable, std::size_t* bytes) {
 
 // Reads the options of collectives in streams from environment variables. Returns an error if one
 // has a wrong value. The documentation's table of variables is made of the lines below.
-// Variable WEFT_GPU_ONE_KERNEL: whether short collectives go in one kernel: auto, on, off.
-// Variable WEFT_GPU_ONE_KERNEL_BYTES: up to how many bytes of a rank go in one kernel.
+// Variable WEFT_GPU_ONE_KERNEL: whether kernels alone carry collectives out: auto, on, off.
+// Variable WEFT_GPU_ONE_KERNEL_BYTES: up to how many bytes of a rank they carry.
 // Variable WEFT_GPU_NOTIFY: how streams announce starts and wait for ends: kernel, stream, auto.
 // Variable WEFT_GPU_KERNEL_COPY: up to how many bytes kernels that announce starts or wait copy.
 Result<Options> options_of_environment() {

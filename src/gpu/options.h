@@ -21,9 +21,8 @@ struct Options {
   Notify notify = Notify::kernel;
   // Most bytes that the kernels which announce a start or wait for an end copy themselves.
   std::size_t copied_by_kernels = 32 << 10;
-  // Most bytes per rank of a collective in one kernel. Data of this length fit into one slot, so
-  // the start publishes all of them, and the other ranks need no later step of this rank.
-  std::size_t in_one_kernel = kSlotBytes;
+  // Most bytes that a rank publishes in a collective of kernels alone.
+  std::size_t in_one_kernel = std::size_t{256} << 20;
 };
 
 Result<Options> options_of_environment();
