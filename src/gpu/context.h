@@ -129,6 +129,8 @@ class Context {
   Result<bool> copy_in(const Copy& one, Stream stream) const;
   Result<bool> copy_out(const Copy& one, Stream stream) const;
   Result<CopyStreams> copy_streams();
+  // Returns a stream of Weft's for work that the caller waits for.
+  Result<Stream> waiting_stream();
 
   // Returns whether the device was reset, so that its memory is gone and nothing runs there any
   // more.

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <vector>
 
 namespace weft::gpu {
 
@@ -23,5 +24,7 @@ struct Form {
 // takes_parts: whether a rank takes only a part of what the others publish, which may be any slice.
 // room: how many more blocks may wait on each device at one time.
 std::optional<Form> form_by_rule(std::size_t bytes, bool takes_parts, int room);
+// Returns the forms worth measuring, the rule's first; empty if no form fits.
+std::vector<Form> forms_to_try(std::size_t bytes, bool takes_parts, int room);
 
 }  // namespace weft::gpu

@@ -6,6 +6,8 @@
 #include <string>
 #include <system_error>
 
+#include "base/config.h"
+
 namespace weft::gpu {
 namespace {
 
@@ -51,6 +53,11 @@ Result<Options> options_of_environment() {
   }
   if (!read_bytes("WEFT_GPU_ONE_KERNEL_BYTES", &made.in_one_kernel)) {
     return Error{"WEFT_GPU_ONE_KERNEL_BYTES is a number of bytes"};
+  }
+  if (const char* const given = std::getenv("WEFT_INIT_BUDGET"); given && *given) {
+    const auto budget = parse_duration(given, "the budget of an initialisation (WEFT_INIT_BUDGET)");
+    if (!budget) return budget.error();
+    made.init_budget_us = *budget;
   }
   return made;
 }

@@ -139,6 +139,10 @@ bool Peers::is_given_up(int spot) const {
   });
 }
 
+void Peers::give_back(int spot) {
+  if (!is_given_up(spot)) free_.fetch_or(1U << spot, std::memory_order_acq_rel);
+}
+
 int Peers::room() const {
   return context_->waiting_room() / on_device_ - context_->waiting();
 }

@@ -67,7 +67,8 @@ class Peers {
   std::uint32_t free_spots() const { return free_.load(std::memory_order_acquire); }
   // Reserves a spot for an operation. The ranks must have agreed that it is free on all of them.
   void take(int spot) { free_.fetch_and(~(1U << spot), std::memory_order_acq_rel); }
-  void give_back(int spot) { free_.fetch_or(1U << spot, std::memory_order_acq_rel); }
+  // Lets other operations use the spot, unless a rank has given up an operation there.
+  void give_back(int spot);
   // Returns how many more blocks of this rank's kernels may wait at one time, so that all ranks'
   // blocks find room on the device.
   int room() const;

@@ -103,7 +103,7 @@ STRANGERS = f"{BY_MPI}cuIpcOpenMemHandle: CUDA_ERROR_PEER_ACCESS_UNSUPPORTED"
     ("options", "variables"),
     [
         ((OFF,), {"WEFT_GPU_ONE_KERNEL": "off"}),
-        ((), {"WEFT_GPU_NOTIFY": "stream"}),
+        ((), {"WEFT_GPU_NOTIFY": "stream", "WEFT_INIT_BUDGET": "0"}),
         ((), {"WEFT_GPU_KERNEL_COPY": "0"}),
         pytest.param(
             (OFF,),

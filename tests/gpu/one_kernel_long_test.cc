@@ -403,6 +403,16 @@ TEST(Forms, LeaveRoomForAllBlocksThatWait) {
   EXPECT_EQ(form_by_rule(1 << 30, false, 16), (Form{kMostSlices, true}));
 }
 
+TEST(Forms, WorthMeasuringBeginWithTheRules) {
+  using All = std::vector<Form>;
+  EXPECT_EQ(forms_to_try(8, false, 0), All{});
+  EXPECT_EQ(forms_to_try(8, false, 1), (All{{1, false}, {1, true}}));
+  EXPECT_EQ(forms_to_try(kSlotBytes, false, 16), (All{{16, false}, {4, false}, {32, true}}));
+  EXPECT_EQ(forms_to_try(kSlotBytes, false, 15), (All{{32, true}, {4, false}}));
+  EXPECT_EQ(forms_to_try(20'000, true, 16), (All{{3, true}, {1, false}}));
+  EXPECT_EQ(forms_to_try(kSlotBytes + 1, false, 16), (All{{33, true}}));
+}
+
 TEST(Forms, TakeTheirRoomUntilTheyAreFreed) {
   use_device();
   constexpr int kBlocks = 100;

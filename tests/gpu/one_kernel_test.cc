@@ -383,6 +383,8 @@ TEST(Options, AreReadFromTheEnvironment) {
   EXPECT_EQ(said("WEFT_GPU_ONE_KERNEL", "yes"), "WEFT_GPU_ONE_KERNEL is auto, on or off");
   EXPECT_EQ(said("WEFT_GPU_ONE_KERNEL_BYTES", "1MiB"),
             "WEFT_GPU_ONE_KERNEL_BYTES is a number of bytes");
+  EXPECT_EQ(said("WEFT_INIT_BUDGET", "500us"), "");
+  EXPECT_NE(said("WEFT_INIT_BUDGET", "soon").find("WEFT_INIT_BUDGET"), std::string::npos);
   EXPECT_EQ(said("WEFT_GPU_NOTIFY", "stream"), "");
   EXPECT_EQ(said("WEFT_GPU_NOTIFY", "1"), "WEFT_GPU_NOTIFY is kernel, stream or auto");
 }

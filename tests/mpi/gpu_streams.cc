@@ -296,9 +296,8 @@ int main(int argc, char** argv) {
   one_rank_fails_at_each_step();
   pinned_memory_is_bounded();
   for (const Case& one : all_cases()) {
-    expected_way = in_one_kernel ? "in one kernel" : argv[2];
-    run(one, 2, kDevice, kDevice);
     expected_way = in_one_kernel ? "in " : argv[2];
+    run(one, 2, kDevice, kDevice);
     run(one, 1000, kDevice, kDevice);
     expected_way = in_one_kernel ? "in three kernels" : argv[2];
     if (has_a_kernel(one)) run(one, 100'000, kDevice, kDevice);
@@ -317,6 +316,7 @@ int main(int argc, char** argv) {
   managed_memory_that_is_not_shared();
   if (in_one_kernel) one_rank_has_memory_of_another_device();
   if (in_one_kernel) one_rank_has_no_memory();
+  if (in_one_kernel) one_rank_cannot_measure();
   many_in_one_kernel();
   waited_for_in_other_orders();
   a_huge_type();

@@ -141,6 +141,7 @@ void short_floats(bool in_one_kernel);
 void one_rank_has_no_event();
 void one_rank_has_memory_of_another_device();
 void one_rank_has_no_memory();
+void one_rank_cannot_measure();
 void many_in_one_kernel();
 void waited_for_in_other_orders();
 void a_huge_type();

@@ -1,5 +1,6 @@
 // Collectives of kernels alone: if a rank cannot use them, if many are in flight, and beside other
 // work.
+#include <cstdlib>
 #include <functional>
 #include <memory>
 
@@ -48,6 +49,31 @@ void one_rank_has_memory_of_another_device() {
       standin::move(data.data(), kNobodys);
     });
   }
+}
+
+// A kernel cannot be launched on one rank while the ranks measure forms. All ranks leave the sum to
+// MPI, and can go on.
+void one_rank_cannot_measure() {
+  if (!standin::fail || std::getenv("WEFT_INIT_BUDGET")) return;
+  constexpr int kInts = 777;
+  MPI_Comm own;
+  MPI_Comm_dup(world, &own);
+  for (const bool fails : {true, false}) {
+    Buffer data(std::vector<int>(kInts, rank), kDevice);
+    weft_gpu_request request = nullptr;
+    if (fails && rank == 1) standin::fail("cuLaunchKernel", 1, 2);
+    good(weft_allreduce_init(MPI_IN_PLACE, data.data(), kInts, MPI_INT, MPI_SUM, own, &request),
+         "init");
+    const std::string why = rank == 1 ? "cuLaunchKernel: CUDA_ERROR_OUT_OF" : "";
+    const std::string way = "by calls of MPI's, not in one kernel: " + why;
+    expect_way(weft_gpu_path_of(request), fails ? way : "in ");
+    good(weft_run_enqueue(request, stream), "run");
+    good(cuStreamSynchronize(stream), "synchronize");
+    expect(data.content() == std::vector<int>(kInts, ranks * (ranks - 1) / 2),
+           "a sum that could not be measured");
+    good(weft_gpu_request_free(&request), "free");
+  }
+  MPI_Comm_free(&own);
 }
 
 // The length differs from that of all other collectives, whose memory would be used again.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gpu/mpi/elements.h"
+#include "gpu/mpi/form_trials.h"
 
 namespace weft::gpu {
 namespace {
@@ -196,8 +197,12 @@ Result<bool> OneKernelGroup::gather(MPI_Comm comm, const Options& options) {
   MPI_Comm_size(comm_, &beside);
   if (beside < ranks) why_never_ = "the ranks are on several nodes";
   if (!why_never_.empty()) return true;
-  const std::uint64_t mine = options.in_one_kernel;
-  return checked(MPI_Allreduce(&mine, &most_bytes_, 1, MPI_UINT64_T, MPI_MIN, comm_));
+  const std::uint64_t mine[] = {options.in_one_kernel,
+                                static_cast<std::uint64_t>(options.init_budget_us)};
+  std::uint64_t least[2] = {};
+  const auto asked = checked(MPI_Allreduce(mine, least, 2, MPI_UINT64_T, MPI_MIN, comm_));
+  most_bytes_ = least[0], budget_us_ = least[1];
+  return asked;
 }
 
 Result<bool> OneKernelGroup::meet(Context* context, const Options& options) {
@@ -244,9 +249,10 @@ Result<std::shared_ptr<SharedMemory>> OneKernelGroup::share_slots(const Result<O
 
 // Returns the collective as kernels carry it out; nothing, with the reason in *why_not, if MPI
 // must. held: whether this rank has the resources of an operation. All ranks must call it together.
-Result<std::optional<ByKernel>> OneKernelGroup::agree(const Call& call, Context* context,
-                                                      const Result<Holdings>& held,
-                                                      std::string* why_not) {
+Result<std::optional<OneKernelGroup::Agreed>> OneKernelGroup::agree(const Call& call,
+                                                                    Context* context,
+                                                                    const Result<Holdings>& held,
+                                                                    std::string* why_not) {
   auto mine = described(call, *context, comm_);
   if (mine && !held) mine = held.error();
   if (mine && peers_->context() != context) {
@@ -265,19 +271,40 @@ Result<std::optional<ByKernel>> OneKernelGroup::agree(const Call& call, Context*
       agreed(mine ? Vote{peers_->free_spots(), peers_->room()} : refusal(mine.error().message),
              comm_, why_not);
   if (!vote) return vote.error();
-  std::optional<Form> form;
+  std::vector<Form> forms;
   if (vote->spots != 0) {
-    form = form_by_rule(bytes, mine->takes_parts, vote->room);
-    if (!form) *why_not = "kernels that wait for other collectives may fill a rank's device";
+    forms = forms_to_try(bytes, mine->takes_parts, vote->room);
+    if (forms.empty())
+      *why_not = "kernels that wait for other collectives may fill a rank's device";
   }
-  if (!form) {
+  if (forms.empty()) {
     if (made.slots) made.slots->abandon();
-    return std::optional<ByKernel>();
+    return std::optional<Agreed>();
   }
   made.spot = __builtin_ctz(vote->spots);
   made.call = *mine;
-  made.form = *form;
-  return std::optional(std::move(made));
+  made.form = forms.front();
+  return std::optional(Agreed{std::move(made), std::move(forms)});
+}
+
+// Returns the form for a collective, after measuring the forms if no earlier collective of its kind
+// and length was measured. All ranks must call it together.
+Result<Form> OneKernelGroup::fastest(const Call& call, Context* context, Runtime* runtime,
+                                     const Agreed& agreed) {
+  const auto& [by_kernel, forms] = agreed;
+  if (forms.size() == 1 || budget_us_ == 0) return forms.front();
+  const std::array<std::uint64_t, 4> key{static_cast<std::uint64_t>(call.kind),
+                                         by_kernel.call.bytes(),
+                                         static_cast<std::uint64_t>(by_kernel.call.type),
+                                         static_cast<std::uint64_t>(by_kernel.call.op)};
+  const auto known = fastest_.find(key);
+  const bool fits = known != fastest_.end() &&
+                    std::find(forms.begin(), forms.end(), known->second) != forms.end();
+  if (fits) return known->second;
+  const auto found = fastest_form(runtime, context, by_kernel, forms,
+                                  static_cast<std::int64_t>(budget_us_), comm_);
+  if (found) fastest_[key] = *found;
+  return found;
 }
 
 Result<Operation*> OneKernelGroup::decide(const Call& call, Context* context, Runtime* runtime,
@@ -306,13 +333,20 @@ Result<Operation*> OneKernelGroup::decide(const Call& call, Context* context, Ru
     return none;
   }
   auto held = runtime->hold(context);
-  auto by_kernel = agree(call, context, held, why_not);
-  if (by_kernel && *by_kernel) {
-    peers_->take((*by_kernel)->spot);
-    return runtime->add(context, std::move(**by_kernel), std::move(*held));
+  auto agreed = agree(call, context, held, why_not);
+  if (agreed && *agreed) {
+    ByKernel& made = (*agreed)->by_kernel;
+    peers_->take(made.spot);
+    if (const auto form = fastest(call, context, runtime, **agreed)) {
+      made.form = *form;
+      peers_->take(made.spot);  // measurements give it back
+      return runtime->add(context, std::move(made), std::move(*held));
+    } else {
+      *why_not = form.error().message;
+    }
   }
   if (held) context->give_back(held->channels, held->pinned, held->event);
-  if (!by_kernel) return by_kernel.error();
+  if (!agreed) return agreed.error();
   return none;
 }
 

@@ -4,10 +4,13 @@
 
 #include <mpi.h>
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "gpu/operation.h"
@@ -38,15 +41,25 @@ class OneKernelGroup {
   Result<bool> meet(Context* context, const Options& options);
   Result<std::shared_ptr<SharedMemory>> share_slots(const Result<OneKernelCall>& mine,
                                                     std::size_t bytes);
-  Result<std::optional<ByKernel>> agree(const Call& call, Context* context,
-                                        const Result<Holdings>& held, std::string* why_not);
+  // A collective as kernels carry it out in the rule's form, and the forms that are worth
+  // measuring.
+  struct Agreed {
+    ByKernel by_kernel;
+    std::vector<Form> forms;
+  };
+  Result<std::optional<Agreed>> agree(const Call& call, Context* context,
+                                      const Result<Holdings>& held, std::string* why_not);
+  Result<Form> fastest(const Call& call, Context* context, Runtime* runtime, const Agreed& agreed);
 
   MPI_Comm comm_ = MPI_COMM_NULL;  // communicator of this node's ranks, on which they agree
   // Most bytes that a rank may publish: the minimum of all ranks' settings.
   std::uint64_t most_bytes_ = ~std::uint64_t{};
+  std::uint64_t budget_us_ = 0;  // how long to measure forms: the minimum of all ranks' settings
   bool met_ = false;
   std::string why_never_;  // why kernels alone carry nothing out here; empty if they may
   std::shared_ptr<Peers> peers_;
+  // The forms that were measured to be the fastest, by kind, bytes, type and operator.
+  std::map<std::array<std::uint64_t, 4>, Form> fastest_;
 };
 
 }  // namespace weft::gpu
