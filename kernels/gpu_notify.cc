@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 
 #include "gpu_device.h"
@@ -236,6 +237,8 @@ extern "C" int MPI_Start(MPI_Request* request) {
 }
 
 int main(int argc, char** argv) {
+  // Longer data are to go through pinned memory, unless the user says otherwise.
+  setenv("WEFT_GPU_ONE_KERNEL_BYTES", "262144", 0);
   gpu::begin(&argc, &argv, "gpu_notify");
   Settings settings;
   trials::Options options;

@@ -168,9 +168,8 @@ void Agent::look_at_kept(Clock::time_point now) {
   if (now < next_look_) return;
   next_look_ = now + kBetweenLooks;
   for (Operation* one : kept_) {
-    const auto& [peers, spot, call] = one->by_kernel_;
     one->fail_if_given_up();
-    if (peers->is_given_up(spot)) give_up(*one);
+    if (one->by_kernel_.peers->is_given_up(one->by_kernel_.spot)) give_up(*one);
   }
 }
 

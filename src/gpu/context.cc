@@ -15,8 +15,8 @@ constexpr std::size_t kLeastPinned = 4096;
 #define WEFT_NAME(name, T) "weft_reduce_" #name,
 constexpr const char* kReductions[] = {WEFT_GPU_TYPES(WEFT_NAME)};
 #undef WEFT_NAME
-#define WEFT_NAME(name, T) "weft_allreduce_" #name,
-constexpr const char* kAllreduces[] = {WEFT_GPU_TYPES(WEFT_NAME)};
+#define WEFT_NAME(name, T) "weft_combine_" #name,
+constexpr const char* kCombinations[] = {WEFT_GPU_TYPES(WEFT_NAME)};
 
 }  // namespace
 
@@ -41,6 +41,14 @@ void Context::ask_device() {
   has_stream_values_ =
       known && driver_.write_value && driver_.wait_value &&
       driver_.device_attribute(&there, kDeviceHasStreamValues, device_) == kSuccess && there != 0;
+  int processors = 0, threads = 0;
+  driver_.device_attribute(&processors, kDeviceProcessors, device_);
+  driver_.device_attribute(&threads, kDeviceThreadsOfProcessor, device_);
+  // Waiting kernels take at most half of the device, since their blocks may need many registers,
+  // and so that ranks of other communicators find room, too.
+  constexpr int kHalf = 2;
+  waiting_room_ = static_cast<int>(static_cast<std::int64_t>(processors) * threads /
+                                   (kHalf * static_cast<int>(kOneKernelThreads)));
 }
 
 // Allocates a block of device memory whose ID identifies the context, since the ID of a block is
@@ -124,9 +132,10 @@ Result<bool> Context::load_kernels() {
   int code = find("weft_start", &start_);
   if (code == kSuccess) code = find("weft_wait", &wait_);
   if (code == kSuccess) code = find("weft_gather", &gather_);
+  if (code == kSuccess) code = find("weft_await", &await_);
   for (std::size_t type = 0; type < kTypes && code == kSuccess; ++type) {
     code = find(kReductions[type], &reductions_[type]);
-    if (code == kSuccess) code = find(kAllreduces[type], &allreduces_[type]);
+    if (code == kSuccess) code = find(kCombinations[type], &combinations_[type]);
   }
   if (code != kSuccess) return driver_.error(call, code);
   return true;
@@ -154,6 +163,12 @@ Result<bool> Context::create_stream(Stream* stream) const {
 Result<Stream> Context::own_stream() {
   if (const auto made = create_stream(&stream_); !made) return made.error();
   return stream_;
+}
+
+Result<Stream> Context::waiting_stream() {
+  const std::lock_guard lock(mutex_);
+  const OutsideCapture now(driver_);
+  return own_stream();
 }
 
 // Returns two streams for copies, one for each direction of the bus, so that both are used at the

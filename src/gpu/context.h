@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -61,17 +62,22 @@ struct CopyStreams {
   Stream in = nullptr, out = nullptr;
 };
 
-// OneKernelCall: the arguments of a collective that each rank carries out in one kernel
-// (one_kernel.h).
+// OneKernelCall: the arguments of a collective that kernels alone carry out (one_kernel.h).
 struct OneKernelCall {
-  enum class What { allreduce, allgather, broadcast } what = What::allreduce;
+  // Says what a rank does with the elements that it takes from all ranks: it combines them, or puts
+  // them one behind the other. In a broadcast it takes those of the root.
+  enum class What { reduce, gather, broadcast } what = What::reduce;
   const void* in = nullptr;
   void* out = nullptr;
-  // Number of elements of an allreduce; for other collectives, bytes of one rank.
-  std::size_t count = 0;
+  // Number of elements that each rank publishes; without a reduction, elements are bytes. This rank
+  // takes `count` of them, from number `from` on.
+  std::size_t published = 0, from = 0, count = 0;
   weft_gpu_type type = WEFT_GPU_UINT8;
   weft_gpu_op op = WEFT_GPU_SUM;
-  int root = -1;  // root of a broadcast; -1 for other collectives
+  int root = -1;             // root of a broadcast; -1 for other collectives
+  bool takes_parts = false;  // whether ranks take different parts of what each publishes
+
+  std::size_t bytes() const { return published * element_bytes(type); }
 };
 
 class Context {
@@ -88,18 +94,18 @@ class Context {
   Result<std::vector<Channel>> channels(std::size_t count);
   Result<Pinned> pinned(std::size_t bytes);
   Result<Event> event();
-  // Returns zeroed device memory that other processes will map (a region). All calls must ask for
-  // equally many bytes.
-  Result<Address> region(std::size_t bytes);
-  // Says that this process no longer uses the region. It is reused once all bytes at these
-  // addresses are non-zero. Each of the other ranks sets one of them when it no longer uses the
-  // region either.
-  void retire_region(Address region, std::vector<Address> bytes);
+  // Returns device memory that other processes will map (a region). Its first `cleared` bytes are
+  // zero.
+  Result<Address> region(std::size_t bytes, std::size_t cleared);
+  // Says that this process no longer uses the region. It is reused for as many bytes once its first
+  // `marks` bytes are non-zero: each rank sets one of them when it no longer uses the region.
+  void retire_region(Address region, std::size_t bytes, std::size_t marks);
   // Maps a region of another process. Returns its address in this one.
   Result<Address> mapped(const MemoryHandle& handle);
-  // read_now() copies from device memory, and fill_now() sets bytes of it. Both return when that is
-  // done.
+  // read_now() copies from device memory, write_now() to it, and fill_now() sets bytes of it. They
+  // return when that is done.
   Result<bool> read_now(void* to, Address from, std::size_t bytes);
+  Result<bool> write_now(Address to, const void* from, std::size_t bytes);
   Result<bool> fill_now(Address to, unsigned char with, std::size_t bytes);
   // Takes resources back, so that other operations can use them. Nothing on the device may use them
   // any more.
@@ -111,11 +117,20 @@ class Context {
   Result<bool> launch_wait(const Channel& channel, const ShortCopies& out, Stream stream) const;
   Result<bool> launch_reduction(const void* in, void* inout, std::size_t count, weft_gpu_type type,
                                 weft_gpu_op op, Stream stream) const;
+  // Launches the kernel that carries out these phases (one_kernel.h) of a collective.
   Result<bool> launch(const OneKernelCall& call, const Sharing& sharing, int phases,
                       Stream stream) const;
+  // Returns how many blocks of kernels that wait for other ranks find room on the device at one
+  // time.
+  int waiting_room() const { return waiting_room_; }
+  // Returns how many such blocks this process may have at one time, and adds `more` to it.
+  int waiting() const { return waiting_.load(std::memory_order_relaxed); }
+  void let_wait(int more) { waiting_.fetch_add(more, std::memory_order_relaxed); }
   Result<bool> copy_in(const Copy& one, Stream stream) const;
   Result<bool> copy_out(const Copy& one, Stream stream) const;
   Result<CopyStreams> copy_streams();
+  // Returns a stream of Weft's for work that the caller waits for.
+  Result<Stream> waiting_stream();
 
   // Returns whether the device was reset, so that its memory is gone and nothing runs there any
   // more.
@@ -137,11 +152,10 @@ class Context {
   void make_current() const;
 
  private:
-  // A region that this process no longer uses, but that other processes may still have mapped.
-  // bytes: the addresses in which they say that they have not.
+  // A region that this process no longer uses, but that other processes may still use.
   struct Retired {
     Address region;
-    std::vector<Address> bytes;
+    std::size_t bytes, marks;
   };
 
   explicit Context(const Driver& driver) : driver_(driver) {}
@@ -149,7 +163,7 @@ class Context {
   std::string why_not_loaded() const;
   void ask_device();
   Result<bool> leave_mark();
-  Result<const std::byte*> read(const std::vector<Address>& from, std::size_t bytes);
+  Result<bool> copy_now(Address device, std::byte* host, std::size_t bytes, bool out);
   bool is_closed(const Retired& one);
   Result<bool> create_stream(Stream* stream) const;
   Result<Stream> own_stream();
@@ -166,8 +180,9 @@ class Context {
   void* start_ = nullptr;
   void* wait_ = nullptr;
   std::array<void*, kTypes> reductions_{};
-  std::array<void*, kTypes> allreduces_{};
+  std::array<void*, kTypes> combinations_{};
   void* gather_ = nullptr;
+  void* await_ = nullptr;
   void* own_ = nullptr;  // driver's handle of this context
   // driver's ID of this context or, if the driver has none, ID of the block at mark_.
   unsigned long long id_ = 0;
@@ -175,6 +190,8 @@ class Context {
   Address mark_ = 0;
   int device_ = 0;
   bool has_stream_values_ = false;
+  int waiting_room_ = 0;
+  std::atomic<int> waiting_{0};
   // Guards the members below, which are all allocated resources and those that are free.
   std::mutex mutex_;
   std::vector<Address> all_numbers_;
@@ -188,7 +205,7 @@ class Context {
   // Stream of Weft for own_stream(); nullptr until it is made.
   Stream stream_ = nullptr;
   CopyStreams copy_streams_;
-  std::byte* read_ = nullptr;                  // pinned memory for read()
+  std::byte* page_ = nullptr;                  // pinned memory for copy_now()
   std::multimap<std::size_t, Pinned> pinned_;  // free pinned memory, by size in bytes
 };
 

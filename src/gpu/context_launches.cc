@@ -11,7 +11,7 @@ namespace weft::gpu {
 namespace {
 
 constexpr unsigned kThreads = 256, kMostBlocks = 1024;
-constexpr std::size_t kMostRead = 256;
+constexpr std::size_t kPageBytes = 4096;
 
 // Returns how many threads a kernel needs to make these copies: one for each 16 bytes (pack) of the
 // longest copy, rounded up to whole warps.
@@ -103,16 +103,18 @@ Result<bool> Context::copy_rows(const Rows& to, const Rows& from, const Copy& on
 
 Result<bool> Context::launch(const OneKernelCall& call, const Sharing& sharing, int phases,
                              Stream stream) const {
-  OneKernelCall own = call;
+  const bool reduces = call.what == OneKernelCall::What::reduce;
+  const bool waits_only = phases == kAwait;
   Sharing met = sharing;
-  std::uint64_t elements = call.count;
-  const bool reduces = call.what == OneKernelCall::What::allreduce;
-  int op_or_root = reduces ? static_cast<int>(call.op) : call.root;
-  void* parameters[] = {&met, &own.in, &own.out, &elements, &op_or_root, &phases};
-  void* const kernel = reduces ? allreduces_[call.type] : gather_;
-  const auto blocks = static_cast<unsigned>(slices_of(call.count * element_bytes(call.type)));
-  const int code =
-      driver_.launch(kernel, blocks, 1, 1, kOneKernelThreads, 1, 1, 0, stream, parameters, nullptr);
+  Work work{call.in,   call.out,   call.published,
+            call.from, call.count, reduces ? static_cast<int>(call.op) : call.root,
+            phases};
+  void* parameters[] = {&met, &work};
+  void* const takes = reduces ? combinations_[call.type] : gather_;
+  const auto blocks = waits_only ? 1U : static_cast<unsigned>(sharing.slices);
+  const int code = driver_.launch(waits_only ? await_ : takes, blocks, 1, 1,
+                                  waits_only ? kAwaitThreads : kOneKernelThreads, 1, 1, 0, stream,
+                                  parameters, nullptr);
   if (code != kSuccess) return driver_.error("cuLaunchKernel", code);
   return true;
 }
@@ -147,46 +149,52 @@ Result<bool> Context::fill_now(Address to, unsigned char with, std::size_t bytes
   return true;
 }
 
-// Reads `bytes` bytes from each address into one buffer, one after the other; together at most
-// kMostRead bytes. It uses Weft's own stream and pinned memory, so that it never becomes part of a
-// capture.
-Result<const std::byte*> Context::read(const std::vector<Address>& from, std::size_t bytes) {
+// Copies between device memory and ordinary memory, and returns when that is done. It uses Weft's
+// own stream and pinned memory, so that it never becomes part of a capture.
+Result<bool> Context::copy_now(Address device, std::byte* host, std::size_t bytes, bool out) {
+  const OutsideCapture now(driver_);
   const auto stream = own_stream();
   if (!stream) return stream.error();
-  const auto memory = read_ ? Result<std::byte*>(read_) : allocate_pinned(kMostRead);
-  if (!memory) return memory.error();
-  read_ = *memory;
-  auto to = reinterpret_cast<Address>(read_);
-  for (const Address one : from) {
-    const auto copied = copy(to, one, bytes, *stream);
-    if (!copied) return copied.error();
-    to += bytes;
+  const auto page = page_ ? Result<std::byte*>(page_) : allocate_pinned(kPageBytes);
+  if (!page) return page.error();
+  page_ = *page;
+  const auto pinned = reinterpret_cast<Address>(page_);
+  for (std::size_t done = 0; done < bytes; done += kPageBytes) {
+    const std::size_t part = std::min(kPageBytes, bytes - done);
+    if (!out) std::memcpy(page_, host + done, part);
+    const auto copied = out ? copy(pinned, device + done, part, *stream)
+                            : copy(device + done, pinned, part, *stream);
+    if (!copied) return copied;
+    if (const int code = driver_.synchronise(*stream); code != kSuccess) {
+      return driver_.error("cuStreamSynchronize", code);
+    }
+    if (out) std::memcpy(host + done, page_, part);
   }
-  if (const int code = driver_.synchronise(*stream); code != kSuccess) {
-    return driver_.error("cuStreamSynchronize", code);
-  }
-  return read_;
+  return true;
 }
 
 Result<bool> Context::read_now(void* to, Address from, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
-  const OutsideCapture now(driver_);
-  const auto found = read({from}, bytes);
-  if (!found) return found.error();
-  std::memcpy(to, *found, bytes);
-  return true;
+  return copy_now(from, static_cast<std::byte*>(to), bytes, true);
+}
+
+Result<bool> Context::write_now(Address to, const void* from, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  // The bytes are only read.
+  return copy_now(to, static_cast<std::byte*>(const_cast<void*>(from)), bytes, false);
 }
 
 // Returns device memory that other processes will map (context.h). It is never freed while the
 // process runs: the driver would wait for all kernels of this context, one of which may wait for
 // another rank.
-Result<Address> Context::region(std::size_t bytes) {
+Result<Address> Context::region(std::size_t bytes, std::size_t cleared) {
   Address made = 0;
   {
     const std::lock_guard lock(mutex_);
     const OutsideCapture now(driver_);
-    const auto closed = std::find_if(retired_.begin(), retired_.end(),
-                                     [this](const Retired& one) { return is_closed(one); });
+    const auto closed = std::find_if(retired_.begin(), retired_.end(), [&](const Retired& one) {
+      return one.bytes == bytes && is_closed(one);
+    });
     if (closed != retired_.end()) {
       made = closed->region;
       retired_.erase(closed);
@@ -196,16 +204,16 @@ Result<Address> Context::region(std::size_t bytes) {
       all_numbers_.push_back(made);
     }
   }
-  if (const auto filled = fill_now(made, 0, bytes); !filled) {
-    retire_region(made, {});
+  if (const auto filled = fill_now(made, 0, cleared); !filled) {
+    retire_region(made, bytes, 0);
     return filled.error();
   }
   return made;
 }
 
-void Context::retire_region(Address region, std::vector<Address> bytes) {
+void Context::retire_region(Address region, std::size_t bytes, std::size_t marks) {
   const std::lock_guard lock(mutex_);
-  retired_.push_back({region, std::move(bytes)});
+  retired_.push_back({region, bytes, marks});
 }
 
 // Maps memory of another process (context.h). Each mapping is kept, since other processes reuse
@@ -223,10 +231,11 @@ Result<Address> Context::mapped(const MemoryHandle& handle) {
 }
 
 bool Context::is_closed(const Retired& one) {
-  if (one.bytes.empty()) return true;
-  const auto marks = read(one.bytes, 1);
-  return marks && std::all_of(*marks, *marks + one.bytes.size(),
-                              [](std::byte mark) { return mark != std::byte{}; });
+  if (one.marks == 0) return true;
+  std::vector<std::byte> marks(one.marks);
+  return copy_now(one.region, marks.data(), marks.size(), true) &&
+         std::all_of(marks.begin(), marks.end(),
+                     [](std::byte mark) { return mark != std::byte{}; });
 }
 
 }  // namespace weft::gpu

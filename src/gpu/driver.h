@@ -28,6 +28,8 @@ inline constexpr unsigned kNoDestructorSync = 1, kMoveReference = 1;
 inline constexpr int kCaptureRelaxed = 2;
 // Device attribute: whether kernels may run while the host accesses managed memory.
 inline constexpr int kDeviceSharesManagedMemory = 89;
+// Device attributes: number of multiprocessors, and of threads that fit into one.
+inline constexpr int kDeviceProcessors = 16, kDeviceThreadsOfProcessor = 39;
 // Device attributes: whether the driver can write values in streams, and whether several processes
 // share the device by MPS.
 inline constexpr int kDeviceHasStreamValues = 122, kDeviceIsShared = 133;

@@ -34,23 +34,30 @@ __device__ void reduce(const T* in, T* inout, std::uint64_t count, weft_gpu_op o
   }
 WEFT_GPU_TYPES(WEFT_KERNEL)
 
-#define WEFT_ALLREDUCE(name, T)                                                               \
-  extern "C" __global__ void __launch_bounds__(kOneKernelThreads) weft_allreduce_##name(      \
-      Sharing sharing, const T* in, T* out, std::uint64_t count, int op, int phases) {        \
-    const Share share{static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x), threadIdx.x, \
-                      blockDim.x};                                                            \
-    allreduce_slice(sharing, in, out, count, static_cast<weft_gpu_op>(op), phases, share,     \
-                    [](bool lost) { return __syncthreads_or(lost) != 0; });                   \
-  }
-WEFT_GPU_TYPES(WEFT_ALLREDUCE)
+// BlockSync: a barrier of the thread block that returns whether any of its threads has lost.
+struct BlockSync {
+  __device__ bool operator()(bool lost) const { return __syncthreads_or(lost) != 0; }
+};
 
-extern "C" __global__ void __launch_bounds__(kOneKernelThreads)
-    weft_gather(Sharing sharing, const std::uint8_t* in, std::uint8_t* out, std::uint64_t bytes,
-                int root, int phases) {
-  const Share share{static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x), threadIdx.x,
-                    blockDim.x};
-  gather_slice(sharing, in, out, bytes, root, phases, share,
-               [](bool lost) { return __syncthreads_or(lost) != 0; });
+__device__ Share share_here() {
+  return {static_cast<int>(blockIdx.x), threadIdx.x, blockDim.x};
+}
+
+// Two blocks of these kernels fit into a multiprocessor, as Context::room() assumes.
+#define WEFT_COMBINE(name, T)                                        \
+  extern "C" __global__ void __launch_bounds__(kOneKernelThreads, 2) \
+      weft_combine_##name(Sharing sharing, Work work) {              \
+    combine_slice<T>(sharing, work, share_here(), BlockSync());      \
+  }
+WEFT_GPU_TYPES(WEFT_COMBINE)
+
+extern "C" __global__ void __launch_bounds__(kOneKernelThreads, 2)
+    weft_gather(Sharing sharing, Work work) {
+  gather_slice(sharing, work, share_here(), BlockSync());
+}
+
+extern "C" __global__ void __launch_bounds__(kAwaitThreads) weft_await(Sharing sharing) {
+  await_slices(sharing, threadIdx.x, blockDim.x, BlockSync());
 }
 
 }  // namespace weft::gpu

@@ -1,8 +1,12 @@
-// Carries out a collective in one kernel, for ranks whose devices can access each other's memory.
-// Each thread block publishes its slice of the data with a flag, waits for the flags of the same
-// block on the other ranks, and reduces or copies the published data. No block waits for another
-// block of its own rank. Data longer than a slot (256 KiB) take several rounds. The kernels use
-// these functions, and so does an implementation on the host for tests.
+// Carries out a collective by kernels alone, for ranks whose devices can access each other's
+// memory. Each rank publishes its data in memory that the others have mapped: every thread block
+// copies its slice and raises a flag on all ranks. Then it waits for the other ranks' flags, and
+// takes what they have published. The kernels use these functions, and so does an implementation on
+// the host for tests.
+//
+// Publishing never waits, and a rank publishes all its data at once, however long they are. So a
+// waiting rank needs nothing of the others but that they have started the collective, and no order
+// of starts and waits can make ranks wait for each other in a circle.
 #pragma once
 
 #include <cstddef>
@@ -13,56 +17,78 @@
 
 namespace weft::gpu {
 
-inline constexpr int kMostPeers = 8, kMostSlices = 16;
+// The most thread blocks that publish or take, and the most that wait for the other ranks' blocks
+// before they take.
+inline constexpr int kMostSlices = 128, kMostWaitingSlices = 16;
+inline constexpr unsigned kOneKernelThreads = 512, kAwaitThreads = 128;
+// Bytes of a slot in a spot. Longer data have memory of their own.
 inline constexpr std::size_t kSlotBytes = 256 << 10;
-inline constexpr unsigned kOneKernelThreads = 512;
 
-// Spot: the memory of a rank through which one operation of a communicator exchanges its data. Its
-// two slots, used alternately by rounds, are enough: a thread block that publishes round n has
-// waited for round n - 1 of the same block on all ranks, so none of them still reads round n - 2.
-// Flags order only blocks of the same number; other blocks may be in other rounds. Therefore each
-// block has its own place, which is the same in both slots and all rounds.
-struct Spot {
-  std::byte slots[2][kSlotBytes];
-  // The last round that each rank (first index) has published, for each thread block (second
-  // index).
-  std::uint64_t flags[kMostPeers][kMostSlices];
-  // Last round that the rank which owns the spot has published, for each thread block.
-  std::uint64_t published[kMostSlices];
-  std::uint64_t finished[kMostSlices];
+// Rounds: the numbers of the rounds of a spot on one rank, for each slice. All slices have the same
+// number while no kernel runs, since a thread block also counts for slices that have no block.
+struct Rounds {
+  std::uint64_t published[kMostSlices], finished[kMostSlices];
+  std::uint64_t awaited;  // last round in which the ranks' flags were waited for by a kernel
 };
 
-// Returns the number of thread blocks in the kernel, each of which has a slice of the data. It is
-// equal on all ranks.
-inline int slices_of(std::size_t bytes) {
-  constexpr std::size_t kSliceBytes = kOneKernelThreads * kPackBytes;
-  const std::size_t wanted = (bytes + kSliceBytes - 1) / kSliceBytes;
-  return wanted < kMostSlices ? static_cast<int>(wanted) : kMostSlices;
-}
-
 // Sharing: a parameter of the kernels: where the ranks exchange data, and the flags that the kernel
-// shares with the host.
+// shares with the host. Each rank has two slots for its data, used alternately by rounds. Two are
+// enough: a rank that publishes round n has waited for round n - 1 of all ranks, so none of them
+// still reads round n - 2.
 struct Sharing {
-  Spot* spots[kMostPeers];    // each rank's spot, indexed by rank
+  // Addresses of each rank's memory with flags, and with slots, indexed by rank. These arrays lie
+  // in memory of this rank's device.
+  std::byte* const* flags;
+  std::byte* const* slots;
+  std::uint64_t flags_at, slots_at;  // offsets of the flags and of the first slot there
+  std::uint64_t slot_bytes;
+  Rounds* rounds;             // of this rank
   const std::uint64_t* done;  // the host stores WEFT_GPU_GIVEN_UP here to end all waiting
   std::uint64_t* failed;      // the kernel stores WEFT_GPU_GIVEN_UP here when it has given up
   int rank, ranks;
+  int slices;  // into how many slices the data are divided, equally on all ranks
 };
 
-enum Phases { kPublish = 1, kFinish = 2, kBoth = 3 };
+// The parts of a collective that one launch carries out. kAwait alone is a kernel of one block that
+// waits for all slices.
+enum Phases { kPublish = 1, kAwait = 2, kTake = 4, kFinish = kAwait | kTake, kAll = 7 };
 
 // Share: which part of the work one thread does: the slice of its thread block, and the thread's
 // number in the block.
 struct Share {
-  int slice, slices;
+  int slice;
   std::uint64_t thread, threads;
 };
 
+// Work: a parameter of the kernels: the data that one rank publishes and takes, in elements.
+struct Work {
+  const void* in;           // data to publish; nullptr if the rank publishes none
+  void* out;                // where it puts what it has taken
+  std::uint64_t published;  // number of elements that each rank publishes
+  // This rank takes `count` of the elements that each rank has published, from number `from` on.
+  std::uint64_t from, count;
+  int how;  // operator of a reduction; root of a broadcast; -1 if each rank's elements are kept
+  int phases;
+};
+
+// Returns the flags of a rank: the last round that each rank has published, for each slice.
+WEFT_DEVICE std::uint64_t* flag_of(const Sharing& sharing, int of, int by, int slice) {
+  auto* const all = reinterpret_cast<std::uint64_t*>(sharing.flags[of] + sharing.flags_at);
+  return all + static_cast<std::uint64_t>(by) * kMostSlices + static_cast<std::uint64_t>(slice);
+}
+
+template <class T>
+WEFT_DEVICE T* slot_of(const Sharing& sharing, int rank, std::uint64_t round) {
+  return reinterpret_cast<T*>(sharing.slots[rank] + sharing.slots_at +
+                              round % 2 * sharing.slot_bytes);
+}
+
 // Returns whether the host or another rank has given up this collective, so that waiting must end.
 WEFT_DEVICE bool is_given_up(const Sharing& sharing, int slice) {
-  const Spot& own = *sharing.spots[sharing.rank];
   for (int peer = 0; peer < sharing.ranks; ++peer) {
-    if (weft_device_load(&own.flags[peer][slice]) == WEFT_GPU_GIVEN_UP) return true;
+    if (weft_device_load(flag_of(sharing, sharing.rank, peer, slice)) == WEFT_GPU_GIVEN_UP) {
+      return true;
+    }
   }
   return weft_device_load(sharing.done) == WEFT_GPU_GIVEN_UP;
 }
@@ -72,7 +98,7 @@ WEFT_DEVICE bool is_given_up(const Sharing& sharing, int slice) {
 WEFT_DEVICE void give_up(const Sharing& sharing, int slice) {
   weft_device_store(sharing.failed, WEFT_GPU_GIVEN_UP);
   for (int peer = 0; peer < sharing.ranks; ++peer) {
-    weft_device_store(&sharing.spots[peer]->flags[sharing.rank][slice], WEFT_GPU_GIVEN_UP);
+    weft_device_store(flag_of(sharing, peer, sharing.rank, slice), WEFT_GPU_GIVEN_UP);
   }
 }
 
@@ -80,7 +106,7 @@ WEFT_DEVICE void give_up(const Sharing& sharing, int slice) {
 // host's flag is slow to read, so it is read only now and then.
 WEFT_DEVICE bool wait_for(const Sharing& sharing, int peer, int slice, std::uint64_t round) {
   constexpr int kBetweenLooks = 32;
-  const std::uint64_t* const flag = &sharing.spots[sharing.rank]->flags[peer][slice];
+  const std::uint64_t* const flag = flag_of(sharing, sharing.rank, peer, slice);
   for (int looks = 1;; ++looks) {
     const std::uint64_t there = weft_device_load(flag);
     const bool looks_around = looks % kBetweenLooks == 0;
@@ -94,132 +120,158 @@ WEFT_DEVICE bool wait_for(const Sharing& sharing, int peer, int slice, std::uint
   }
 }
 
-// Slice: the data of one thread block in one round, counted in packs of 16 bytes (gpu/packs.h). The
-// block has packs begin, …, end - 1, and the round begins with pack `first`.
+// Slice: the data of one thread block, counted in packs of 16 bytes (gpu/packs.h).
 struct Slice {
-  std::uint64_t first, begin, end;
-  std::uint64_t of_round;  // number of packs that all blocks together have in the round
+  std::uint64_t begin, end;
 };
 
-// Returns the slice of the thread block in the round that begins with pack `first`. In the last
-// round, the slices of some blocks may be empty.
-WEFT_DEVICE Slice slice_of(std::uint64_t first, std::uint64_t packs, const Share& share) {
-  constexpr std::uint64_t kMost = kSlotBytes / kPackBytes;
+template <class T>
+WEFT_DEVICE Slice slice_of(const Sharing& sharing, const Share& share, std::uint64_t elements) {
+  const std::uint64_t packs = (elements + Pack<T>::kElements - 1) / Pack<T>::kElements;
   const auto slice = static_cast<std::uint64_t>(share.slice);
-  const auto slices = static_cast<std::uint64_t>(share.slices);
-  const std::uint64_t whole = packs < kMost ? packs : kMost;  // number of packs in the first round
-  const std::uint64_t all = packs - first < kMost ? packs - first : kMost;
-  const std::uint64_t begin = whole * slice / slices, end = whole * (slice + 1) / slices;
-  return {first, first + (begin < all ? begin : all), first + (end < all ? end : all), all};
+  const auto slices = static_cast<std::uint64_t>(sharing.slices);
+  return {packs * slice / slices, packs * (slice + 1) / slices};
 }
 
-// Copies this thread's part of `in`, unless it is null, to this rank's slot, and raises the flags
-// for `round` on all ranks. waited_for: whether the round before was finished; if it is false,
-// publish() gives the collective up on all ranks instead, and returns false. A rank that sees the
-// flag sees all earlier writes of this thread block.
+// Copies this thread's part of the elements. Several loads are in flight, since memory is far away.
+template <class T>
+WEFT_DEVICE void copy_slice(const Sharing& sharing, const Share& share, const T* in, T* out,
+                            std::uint64_t count) {
+  constexpr std::uint64_t kElements = Pack<T>::kElements, kAtATime = 4;
+  const Slice slice = slice_of<T>(sharing, share, count);
+  for (std::uint64_t first = slice.begin + share.thread; first < slice.end;
+       first += kAtATime * share.threads) {
+    Pack<T> taken[kAtATime];
+    for (std::uint64_t i = 0; i < kAtATime; ++i) {
+      const std::uint64_t pack = first + i * share.threads;
+      if (pack < slice.end) taken[i] = pack_of(in, pack * kElements, count);
+    }
+    for (std::uint64_t i = 0; i < kAtATime; ++i) {
+      const std::uint64_t pack = first + i * share.threads;
+      if (pack < slice.end) put(taken[i], out, pack * kElements, count);
+    }
+  }
+}
+
+// Sets the number of this block's slice, and those of slices that have no block.
+WEFT_DEVICE void count_round(const Sharing& sharing, const Share& share, std::uint64_t* numbers,
+                             std::uint64_t round) {
+  const auto slices = static_cast<std::uint64_t>(sharing.slices);
+  for (std::uint64_t i = static_cast<std::uint64_t>(share.slice) + share.thread * slices;
+       i < kMostSlices; i += share.threads * slices) {
+    numbers[i] = round;
+  }
+}
+
+// Copies this thread's part of the data to this rank's slot, and raises the flags for `round` on
+// all ranks. waited_for: whether the round before was finished; if it is false, publish() gives the
+// collective up on all ranks instead, and returns false. A rank that sees the flag sees all earlier
+// writes of this thread block.
 template <class T, class Sync>
-WEFT_DEVICE bool publish(const Sharing& sharing, const T* in, std::uint64_t count,
-                         const Slice& slice, std::uint64_t round, bool waited_for,
-                         const Share& share, const Sync& sync) {
-  constexpr std::uint64_t kElements = Pack<T>::kElements;
-  Spot& own = *sharing.spots[sharing.rank];
-  T* const slot = reinterpret_cast<T*>(own.slots[round % 2]);
-  for (std::uint64_t i = slice.begin + share.thread; in && waited_for && i < slice.end;
-       i += share.threads) {
-    put(pack_of(in, i * kElements, count), slot, (i - slice.first) * kElements,
-        slice.of_round * kElements);
+WEFT_DEVICE bool publish(const Sharing& sharing, const Work& work, std::uint64_t round,
+                         bool waited_for, const Share& share, const Sync& sync) {
+  if (work.in && waited_for) {
+    copy_slice(sharing, share, static_cast<const T*>(work.in),
+               slot_of<T>(sharing, sharing.rank, round), work.published);
   }
   sync(false);
-  if (share.thread == 0) {
-    own.published[share.slice] = round;
-    if (!waited_for) weft_device_store(sharing.failed, WEFT_GPU_GIVEN_UP);
-  }
+  count_round(sharing, share, sharing.rounds->published, round);
+  if (share.thread == 0 && !waited_for) weft_device_store(sharing.failed, WEFT_GPU_GIVEN_UP);
   const auto ranks = static_cast<std::uint64_t>(sharing.ranks);
   for (std::uint64_t peer = share.thread; peer < ranks; peer += share.threads) {
-    weft_device_store(&sharing.spots[peer]->flags[sharing.rank][share.slice],
+    weft_device_store(flag_of(sharing, static_cast<int>(peer), sharing.rank, share.slice),
                       waited_for ? round : WEFT_GPU_GIVEN_UP);
   }
   return waited_for;
 }
 
-// Carries out the rounds for one thread block. In each round it publishes a part of `in` and waits
-// until all ranks have published theirs. Then it calls take(first, slot, at) for each pack of this
-// thread: `first` is the index of the pack's first element in the data, `at` the one in the slot.
+// Carries out the phases for one thread block. take(round) takes the published data of a round.
 // sync(lost) is a barrier of the block that returns whether any of its threads has found the
-// collective given up. phases: kPublish publishes the first round; kFinish does everything else.
+// collective given up.
 template <class T, class Sync, class Take>
-WEFT_DEVICE void meet_in_slice(const Sharing& sharing, const T* in, std::uint64_t count, int phases,
-                               const Share& share, const Sync& sync, const Take& take) {
-  constexpr std::uint64_t kElements = Pack<T>::kElements;
-  Spot& own = *sharing.spots[sharing.rank];
-  const auto ranks = static_cast<std::uint64_t>(sharing.ranks);
-  const std::uint64_t packs = (count + kElements - 1) / kElements;
-  std::uint64_t round = own.published[share.slice], finished = own.finished[share.slice];
-  sync(false);  // no thread may change the two counters before all threads have read them
-
-  for (std::uint64_t first = 0; first < packs; first += kSlotBytes / kPackBytes) {
-    const Slice slice = slice_of(first, packs, share);
-    if (first > 0 || (phases & kPublish)) {
-      ++round;
-      if (!publish(sharing, in, count, slice, round, round == finished + 1, share, sync)) return;
-    }
-    if (!(phases & kFinish) || round == finished) return;
+WEFT_DEVICE void meet_in_slice(const Sharing& sharing, const Work& work, const Share& share,
+                               const Sync& sync, const Take& take) {
+  Rounds& rounds = *sharing.rounds;
+  std::uint64_t round = rounds.published[share.slice];
+  const std::uint64_t finished = rounds.finished[share.slice], awaited = rounds.awaited;
+  sync(false);  // no thread may change the counters before all threads have read them
+  if (work.phases & kPublish) {
+    ++round;
+    if (!publish<T>(sharing, work, round, round == finished + 1, share, sync)) return;
+  }
+  if (!(work.phases & kTake) || round == finished) return;
+  if (work.phases & kAwait) {
+    const auto ranks = static_cast<std::uint64_t>(sharing.ranks);
     bool lost = false;
     for (std::uint64_t peer = share.thread; peer < ranks; peer += share.threads) {
       lost = !wait_for(sharing, static_cast<int>(peer), share.slice, round) || lost;
     }
     if (sync(lost)) return;
-    for (std::uint64_t i = slice.begin + share.thread; i < slice.end; i += share.threads) {
-      take(i * kElements, round % 2, (i - first) * kElements);
-    }
-    finished = round;
-    if (share.thread == 0) own.finished[share.slice] = finished;
+  } else if (awaited != round) {
+    return;
   }
+  take(round);
+  count_round(sharing, share, rounds.finished, round);
 }
 
-// Returns a pack of the data that `rank` has published in a slot.
-template <class T>
-WEFT_DEVICE Pack<T> published(const Sharing& sharing, int rank, std::uint64_t slot,
-                              std::uint64_t at) {
-  const T* const data = reinterpret_cast<const T*>(sharing.spots[rank]->slots[slot]);
-  return *reinterpret_cast<const Pack<T>*>(data + at);
-}
-
-// Reduces the ranks' data in rank order, so that the result is bitwise identical on all ranks.
-template <class T, class Sync>
-WEFT_DEVICE void allreduce_slice(const Sharing& sharing, const T* in, T* out, std::uint64_t count,
-                                 weft_gpu_op op, int phases, const Share& share, const Sync& sync) {
-  const auto take = [&](std::uint64_t first, std::uint64_t slot, std::uint64_t at) {
-    Pack<T> all = published<T>(sharing, 0, slot, at);
-    for (int peer = 1; peer < sharing.ranks; ++peer) {
-      const Pack<T> one = published<T>(sharing, peer, slot, at);
-      for (std::uint64_t j = 0; j < Pack<T>::kElements; ++j) {
-        all.elements[j] = combined(op, all.elements[j], one.elements[j]);
-      }
-    }
-    put(all, out, first, count);
-  };
-  meet_in_slice(sharing, in, count, phases, share, sync, take);
-}
-
-// Gathers equally many bytes from each rank or, if `root` is not -1, broadcasts the bytes of the
-// root.
+// Waits until all ranks have published all slices of this round. The kernel has one thread block.
 template <class Sync>
-WEFT_DEVICE void gather_slice(const Sharing& sharing, const std::uint8_t* in, std::uint8_t* out,
-                              std::uint64_t bytes, int root, int phases, const Share& share,
+WEFT_DEVICE void await_slices(const Sharing& sharing, std::uint64_t thread, std::uint64_t threads,
                               const Sync& sync) {
-  const bool is_silent = root >= 0 && root != sharing.rank;
-  const auto take = [&](std::uint64_t first, std::uint64_t slot, std::uint64_t at) {
-    if (root >= 0) {
-      if (is_silent) put(published<std::uint8_t>(sharing, root, slot, at), out, first, bytes);
-      return;
+  Rounds& rounds = *sharing.rounds;
+  const std::uint64_t round = rounds.published[0];
+  if (round == rounds.finished[0]) return;
+  const auto slices = static_cast<std::uint64_t>(sharing.slices);
+  const std::uint64_t all = static_cast<std::uint64_t>(sharing.ranks) * slices;
+  bool lost = false;
+  for (std::uint64_t i = thread; i < all; i += threads) {
+    lost = !wait_for(sharing, static_cast<int>(i / slices), static_cast<int>(i % slices), round) ||
+           lost;
+  }
+  if (!sync(lost) && thread == 0) rounds.awaited = round;
+}
+
+// Combines the ranks' elements in rank order, so that the result is bitwise identical on all ranks.
+template <class T, class Sync>
+WEFT_DEVICE void combine_slice(const Sharing& sharing, const Work& work, const Share& share,
+                               const Sync& sync) {
+  const auto op = static_cast<weft_gpu_op>(work.how);
+  meet_in_slice<T>(sharing, work, share, sync, [&](std::uint64_t round) {
+    const Slice slice = slice_of<T>(sharing, share, work.count);
+    for (std::uint64_t i = slice.begin + share.thread; i < slice.end; i += share.threads) {
+      const std::uint64_t first = i * Pack<T>::kElements;
+      const auto taken = [&](int rank) {
+        return pack_of<T>(slot_of<T>(sharing, rank, round) + work.from, first, work.count);
+      };
+      Pack<T> all = taken(0);
+      for (int peer = 1; peer < sharing.ranks; ++peer) {
+        const Pack<T> one = taken(peer);
+        for (std::uint64_t j = 0; j < Pack<T>::kElements; ++j) {
+          all.elements[j] = combined(op, all.elements[j], one.elements[j]);
+        }
+      }
+      put(all, static_cast<T*>(work.out), first, work.count);
     }
-    for (int peer = 0; peer < sharing.ranks; ++peer) {
-      std::uint8_t* const to = out + static_cast<std::uint64_t>(peer) * bytes;
-      put(published<std::uint8_t>(sharing, peer, slot, at), to, first, bytes);
+  });
+}
+
+// Takes equally many bytes from each rank, one after the other or, if work.how is a root, from this
+// rank only.
+template <class Sync>
+WEFT_DEVICE void gather_slice(const Sharing& sharing, const Work& work, const Share& share,
+                              const Sync& sync) {
+  using Byte = std::uint8_t;
+  meet_in_slice<Byte>(sharing, work, share, sync, [&](std::uint64_t round) {
+    if (work.how == sharing.rank) return;  // the root has the data
+    const int first = work.how < 0 ? 0 : work.how;
+    const int end = work.how < 0 ? sharing.ranks : first + 1;
+    for (int peer = first; peer < end; ++peer) {
+      const Byte* const in = slot_of<Byte>(sharing, peer, round) + work.from;
+      Byte* const out = static_cast<Byte*>(work.out);
+      copy_slice(sharing, share, in, out + static_cast<std::uint64_t>(peer - first) * work.count,
+                 work.count);
     }
-  };
-  meet_in_slice(sharing, is_silent ? nullptr : in, bytes, phases, share, sync, take);
+  });
 }
 
 }  // namespace weft::gpu

@@ -47,7 +47,8 @@ Operation::Operation(OperationOwner* owner, Context* context, ByKernel by_kernel
     : owner_(owner),
       context_(context),
       holdings_(std::move(holdings)),
-      by_kernel_(std::move(by_kernel)) {}
+      by_kernel_(std::move(by_kernel)),
+      path_(by_kernel_.form.apart ? "in three kernels" : "in one kernel") {}
 
 Result<bool> Operation::start(Stream stream) {
   if (const auto good = not_failed(); !good) return good;
@@ -71,18 +72,30 @@ Result<bool> Operation::run(Stream stream) {
   }
   if (const auto good = not_failed(); !good) return good;
   started_.store(true, std::memory_order_relaxed);
-  const auto enqueued = enqueue_phases(kBoth, stream);
+  const auto enqueued = enqueue_phases(kAll, stream);
   return enqueued ? enqueued : failed_with(enqueued.error());
 }
 
 Result<bool> Operation::enqueue_phases(int phases, Stream stream) {
   bool captured = false;
   if (const auto held = held_by_graph(stream, &captured); !held) return held;
-  if (phases != kBoth) in_halves_.store(true, std::memory_order_relaxed);
-  const Sharing sharing = by_kernel_.peers->sharing(by_kernel_.spot, holdings_.channels[0]);
-  const auto launched = context_->launch(by_kernel_.call, sharing, phases, stream);
+  if (phases != kAll) in_halves_.store(true, std::memory_order_relaxed);
+  const auto launched = launch_phases(phases, stream);
   if (!launched) return record_and(launched, captured, stream);
   return captured ? true : record(stream);
+}
+
+Result<bool> Operation::launch_phases(int phases, Stream stream) {
+  const auto& [peers, spot, call, form, slots, slot_bytes] = by_kernel_;
+  const Sharing sharing =
+      peers->sharing(spot, holdings_.channels[0], form.slices, slots.get(), slot_bytes);
+  if (!form.apart) return context_->launch(call, sharing, phases, stream);
+  for (const int one : {kPublish, kAwait, kTake}) {
+    if (!(phases & one)) continue;
+    if (const auto launched = context_->launch(call, sharing, one, stream); !launched)
+      return launched;
+  }
+  return true;
 }
 
 bool Operation::notices_by_stream() const {

@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "gpu/context.h"
+#include "gpu/forms.h"
 #include "gpu/options.h"
 #include "gpu/peers.h"
 #include "gpu/untold.h"
@@ -70,7 +71,11 @@ class Order {
 struct ByKernel {
   std::shared_ptr<Peers> peers;
   int spot = 0;
-  OneKernelCall call;
+  OneKernelCall call{};
+  Form form{};
+  // Memory for the data; nullptr if they fit into the spot.
+  std::shared_ptr<SharedMemory> slots = nullptr;
+  std::size_t slot_bytes = 0;  // bytes of each of the two slots there
 };
 
 class Operation;
@@ -135,6 +140,7 @@ class Operation {
   Result<bool> enqueue_start(Stream stream);
   Result<bool> enqueue_wait(Stream stream);
   Result<bool> enqueue_phases(int phases, Stream stream);
+  Result<bool> launch_phases(int phases, Stream stream);
   // Says whether copies go into the collective's memory or out of it.
   enum class Way { in, out };
   // Returns the copies in the form in which a kernel makes them; nothing if the driver must make
@@ -176,8 +182,7 @@ class Operation {
   bool kernels_count_ = false;
   // True once a start was enqueued, or kernels of the user may have started the operation.
   std::atomic<bool> started_{false};
-  // True if a collective in one kernel is launched in two halves, the first of which only publishes
-  // data.
+  // True if a collective of kernels alone was started and waited for by two calls.
   std::atomic<bool> in_halves_{false};
   std::atomic<int> references_{1};
   std::atomic<bool> failed_{false};

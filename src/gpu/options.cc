@@ -6,6 +6,8 @@
 #include <string>
 #include <system_error>
 
+#include "base/config.h"
+
 namespace weft::gpu {
 namespace {
 
@@ -34,8 +36,8 @@ bool read_bytes(const char* variable, std::size_t* bytes) {
 
 // Reads the options of collectives in streams from environment variables. Returns an error if one
 // has a wrong value. The documentation's table of variables is made of the lines below.
-// Variable WEFT_GPU_ONE_KERNEL: whether short collectives go in one kernel: auto, on, off.
-// Variable WEFT_GPU_ONE_KERNEL_BYTES: up to how many bytes of a rank go in one kernel.
+// Variable WEFT_GPU_ONE_KERNEL: whether kernels alone carry collectives out: auto, on, off.
+// Variable WEFT_GPU_ONE_KERNEL_BYTES: up to how many bytes of a rank they carry.
 // Variable WEFT_GPU_NOTIFY: how streams announce starts and wait for ends: kernel, stream, auto.
 // Variable WEFT_GPU_KERNEL_COPY: up to how many bytes kernels that announce starts or wait copy.
 Result<Options> options_of_environment() {
@@ -51,6 +53,11 @@ Result<Options> options_of_environment() {
   }
   if (!read_bytes("WEFT_GPU_ONE_KERNEL_BYTES", &made.in_one_kernel)) {
     return Error{"WEFT_GPU_ONE_KERNEL_BYTES is a number of bytes"};
+  }
+  if (const char* const given = std::getenv("WEFT_INIT_BUDGET"); given && *given) {
+    const auto budget = parse_duration(given, "the budget of an initialisation (WEFT_INIT_BUDGET)");
+    if (!budget) return budget.error();
+    made.init_budget_us = *budget;
   }
   return made;
 }

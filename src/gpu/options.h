@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "base/result.h"
 #include "gpu/one_kernel.h"
@@ -21,9 +22,10 @@ struct Options {
   Notify notify = Notify::kernel;
   // Most bytes that the kernels which announce a start or wait for an end copy themselves.
   std::size_t copied_by_kernels = 32 << 10;
-  // Most bytes per rank of a collective in one kernel. Data of this length fit into one slot, so
-  // the start publishes all of them, and the other ranks need no later step of this rank.
-  std::size_t in_one_kernel = kSlotBytes;
+  // How long the initialisation of a collective may measure in which form kernels carry it out.
+  std::int64_t init_budget_us = 10'000;
+  // Most bytes that a rank publishes in a collective of kernels alone.
+  std::size_t in_one_kernel = std::size_t{256} << 20;
 };
 
 Result<Options> options_of_environment();

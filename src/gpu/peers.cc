@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -37,7 +38,19 @@ std::atomic_ref<std::uint32_t> mark_of(const Segment& marks, int spot) {
   return std::atomic_ref(reinterpret_cast<std::uint32_t*>(marks.data())[spot]);
 }
 
-Result<bool> fill_in(const Driver& driver, const Options& options, Address region, Offer* offer) {
+// Offsets in a spot, which begins with the rank's Rounds. The number of ranks is known only at run
+// time.
+constexpr std::size_t kFlagsAt = (sizeof(Rounds) + 255) / 256 * 256;
+
+std::size_t slots_in_spot(int ranks) {
+  return kFlagsAt + static_cast<std::size_t>(ranks) * kMostSlices * sizeof(std::uint64_t);
+}
+std::size_t spot_bytes(int ranks) {
+  return slots_in_spot(ranks) + 2 * kSlotBytes;
+}
+
+Result<bool> fill_in(const Driver& driver, const Options& options, const SharedMemory& region,
+                     Offer* offer) {
   int device = 0;
   if (const int code = driver.current_device(&device); code != kSuccess) {
     return driver.error("cuCtxGetDevice", code);
@@ -45,19 +58,20 @@ Result<bool> fill_in(const Driver& driver, const Options& options, Address regio
   if (const int code = driver.device_uuid(&offer->device, device); code != kSuccess) {
     return driver.error("cuDeviceGetUuid", code);
   }
-  if (const int code = driver.share_memory(&offer->handle, region); code != kSuccess) {
-    return driver.error("cuIpcGetMemHandle", code);
-  }
+  const auto handle = region.handle();
+  if (!handle) return handle.error();
+  offer->handle = *handle;
   offer->runs_beside_others = runs_beside_others(driver, device, options.one_kernel);
   return true;
 }
 
 }  // namespace
 
-std::unique_ptr<Peers> Peers::create(Context* context, int rank, const Options& options,
+std::unique_ptr<Peers> Peers::create(Context* context, int rank, int ranks, const Options& options,
                                      Offer* offer) {
-  std::unique_ptr<Peers> made(new Peers(context, rank));
+  std::unique_ptr<Peers> made(new Peers(context, rank, ranks));
   const Driver& driver = context->driver();
+  const std::size_t bytes = kSpots * spot_bytes(ranks);
   if (options.one_kernel == OneKernel::off) {
     set_reason("WEFT_GPU_ONE_KERNEL is off", offer);
   } else if (!driver.share_memory || !driver.open_memory || !driver.close_memory ||
@@ -65,14 +79,14 @@ std::unique_ptr<Peers> Peers::create(Context* context, int rank, const Options& 
     set_reason("CUDA's driver is too old to share memory of devices", offer);
   } else if (auto marks = Segment::create(kSpots * sizeof(std::uint32_t)); !marks) {
     set_reason(marks.error().message, offer);
-  } else if (const auto region = context->region(sizeof(Region)); !region) {
+  } else if (auto region = SharedMemory::create(context, rank, ranks, bytes, bytes); !region) {
     set_reason(region.error().message, offer);
   } else {
     offer->marks = marks->name();
     made->marks_.push_back(std::move(*marks));
+    made->region_ = std::move(*region);
     const OutsideCapture now(driver);
-    made->own_ = *region;
-    const auto filled = fill_in(driver, options, *region, offer);
+    const auto filled = fill_in(driver, options, *made->region_, offer);
     offer->good = static_cast<bool>(filled);
     if (!filled) set_reason(filled.error().message, offer);
   }
@@ -80,6 +94,7 @@ std::unique_ptr<Peers> Peers::create(Context* context, int rank, const Options& 
 }
 
 Result<bool> Peers::open(const std::vector<Offer>& offers) {
+  std::vector<MemoryHandle> handles;
   for (std::size_t rank = 0; rank < offers.size(); ++rank) {
     const Offer& one = offers[rank];
     const std::string who = "rank " + std::to_string(rank) + ": ";
@@ -87,22 +102,17 @@ Result<bool> Peers::open(const std::vector<Offer>& offers) {
     const auto same_device = [&](const Offer& other) {
       return std::memcmp(&one.device, &other.device, sizeof one.device) == 0;
     };
-    if (!one.runs_beside_others && std::count_if(offers.begin(), offers.end(), same_device) > 1) {
+    const auto beside = std::count_if(offers.begin(), offers.end(), same_device);
+    if (rank == static_cast<std::size_t>(rank_)) on_device_ = static_cast<int>(beside);
+    handles.push_back(one.handle);
+    if (!one.runs_beside_others && beside > 1) {
       return Error{who +
                    "it shares its device without MPS, so that kernels take turns there "
                    "(WEFT_GPU_ONE_KERNEL=on skips this test)"};
     }
   }
   if (const auto attached = attach_marks(offers); !attached) return attached;
-  std::vector<Address> regions;
-  for (std::size_t rank = 0; rank < offers.size(); ++rank) {
-    const bool mine = rank == static_cast<std::size_t>(rank_);
-    const auto region = mine ? Result<Address>(own_) : context_->mapped(offers[rank].handle);
-    if (!region) return region.error();
-    regions.push_back(*region);
-  }
-  regions_ = std::move(regions);
-  return true;
+  return region_->open(handles);
 }
 
 Result<bool> Peers::attach_marks(const std::vector<Offer>& offers) {
@@ -129,41 +139,52 @@ bool Peers::is_given_up(int spot) const {
   });
 }
 
+void Peers::give_back(int spot) {
+  if (!is_given_up(spot)) free_.fetch_or(1U << spot, std::memory_order_acq_rel);
+}
+
+int Peers::room() const {
+  return context_->waiting_room() / on_device_ - context_->waiting();
+}
+
+Result<std::shared_ptr<SharedMemory>> Peers::create_slots(std::size_t bytes,
+                                                          LongOffer* offer) const {
+  // The length is rounded up, by at most an eighth or 256 KiB, so that the memory fits later
+  // operations of about the same length.
+  const std::size_t step = std::max(std::bit_ceil(2 * bytes) / 16, kSlotBytes);
+  auto made = SharedMemory::create(context_, rank_, ranks_, (2 * bytes + step - 1) / step * step);
+  if (!made) return made.error();
+  const auto handle = (*made)->handle();
+  if (!handle) return handle.error();
+  *offer = {true, *handle};
+  return std::shared_ptr<SharedMemory>(std::move(*made));
+}
+
+std::size_t Peers::spot_at(int spot) const {
+  return static_cast<std::size_t>(spot) * spot_bytes(ranks_);
+}
+
 bool Peers::is_finished(int spot) const {
-  static_assert(offsetof(Spot, finished) == offsetof(Spot, published) + sizeof(Spot::published));
-  struct {
-    std::uint64_t published[kMostSlices], finished[kMostSlices];
-  } rounds;
-  const auto& own = reinterpret_cast<const Region*>(own_)->spots[spot];
-  const auto at = reinterpret_cast<Address>(&own.published);
-  return context_->read_now(&rounds, at, sizeof rounds) &&
+  Rounds rounds;
+  return context_->read_now(&rounds, region_->of(rank_) + spot_at(spot), sizeof rounds) &&
          std::equal(std::begin(rounds.published), std::end(rounds.published), rounds.finished);
 }
 
-Sharing Peers::sharing(int spot, const Channel& channel) const {
+Sharing Peers::sharing(int spot, const Channel& channel, int slices, const SharedMemory* slots,
+                       std::size_t slot_bytes) const {
   Sharing made{};
-  for (std::size_t rank = 0; rank < regions_.size(); ++rank) {
-    made.spots[rank] = &reinterpret_cast<Region*>(regions_[rank])->spots[spot];
-  }
+  made.flags = region_->table();
+  made.flags_at = spot_at(spot) + kFlagsAt;
+  made.slots = slots ? slots->table() : region_->table();
+  made.slots_at = slots ? 0 : spot_at(spot) + slots_in_spot(ranks_);
+  made.slot_bytes = slots ? slot_bytes : kSlotBytes;
+  made.rounds = reinterpret_cast<Rounds*>(region_->of(rank_) + spot_at(spot));
   made.done = channel.device.done;
   made.failed = channel.device.ready;
   made.rank = rank_;
-  made.ranks = static_cast<int>(regions_.size());
+  made.ranks = ranks_;
+  made.slices = slices;
   return made;
-}
-
-// Tells the other ranks that this one no longer uses their regions. This rank's own region is
-// reused once all other ranks have told the same.
-Peers::~Peers() {
-  std::vector<Address> waited_for;
-  for (std::size_t rank = 0; rank < regions_.size(); ++rank) {
-    if (rank == static_cast<std::size_t>(rank_)) continue;
-    const Address closed = regions_[rank] + offsetof(Region, closed);
-    // The result is not needed: if the write fails, the owner never reuses that region.
-    (void)context_->fill_now(closed + static_cast<Address>(rank_), 1, 1);
-    waited_for.push_back(own_ + offsetof(Region, closed) + rank);
-  }
-  if (own_ != 0) context_->retire_region(own_, std::move(waited_for));
 }
 
 }  // namespace weft::gpu

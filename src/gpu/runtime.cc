@@ -88,6 +88,7 @@ Result<Holdings> Runtime::hold(Context* context) {
 }
 
 Operation* Runtime::add(Context* context, ByKernel by_kernel, Holdings held) {
+  context->let_wait(by_kernel.form.waiting());
   auto* const made = new Operation(this, context, std::move(by_kernel), std::move(held));
   agent_.keep(made);
   return made;
@@ -125,8 +126,9 @@ void Runtime::collect() {
 void Runtime::give_back(Operation* operation) {
   const Holdings& held = operation->holdings_;
   const ByKernel& by_kernel = operation->by_kernel_;
-  if (operation->is_by_kernel() && operation->leaves_its_spot_in_order()) {
-    by_kernel.peers->give_back(by_kernel.spot);
+  if (operation->is_by_kernel()) {
+    operation->context_->let_wait(-by_kernel.form.waiting());
+    if (operation->leaves_its_spot_in_order()) by_kernel.peers->give_back(by_kernel.spot);
   }
   operation->give_back_events();
   operation->context_->give_back(held.channels, held.pinned, held.event);

@@ -18,7 +18,10 @@
 namespace standin {
 namespace {
 
-constexpr int kProcessors = 16;  // multiprocessors of a device; below: numbers of attributes
+// Attributes: multiprocessors of a device, and threads that fit into one. The stand-in's single
+// multiprocessor holds as many threads as a real device.
+constexpr int kProcessors = 16, kThreadsOfProcessor = 39, kAllThreads = 132 * 2048;
+// Attributes of memory.
 constexpr int kOfContext = 1, kOfMemoryType = 2, kOfBlock = 7, kOfManaged = 8, kOfDevice = 9;
 constexpr unsigned kDevice = 2, kHost = 1;
 
@@ -323,7 +326,9 @@ DRIVER int cuDeviceGetName(char* name, int bytes, int) {
 DRIVER int cuDeviceGetAttribute(int* value, int which, int) {
   const std::lock_guard lock(standin::mutex);
   const auto found = attributes.find(which);
-  const int otherwise = which == kProcessors ? all_places() : 1;
+  const int otherwise = which == kProcessors           ? all_places()
+                        : which == kThreadsOfProcessor ? kAllThreads
+                                                       : 1;
   *value = found == attributes.end() ? otherwise : found->second;
   return *value < 0 ? kInvalidValue : kSuccess;
 }

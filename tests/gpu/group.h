@@ -22,6 +22,12 @@ Group meet_all(const std::vector<Runtime*>& runtimes, const Options& options,
 // Returns the first spot that is free on all ranks; -1 if there is none.
 int common_spot(const Group& group);
 
+// Returns the form that the rule chooses for the call, if there is room for all its blocks.
+Form form_of(const OneKernelCall& call);
+
+// Returns memory of each rank for two slots of `bytes` bytes, which all ranks have mapped.
+std::vector<std::shared_ptr<SharedMemory>> shared_slots(const Group& group, std::size_t bytes);
+
 Operation* add_by_kernel(Runtime* runtime, ByKernel by_kernel);
 
 Operation* sum_by_kernel(Runtime* runtime, const Group& group, int rank, int spot,

@@ -157,7 +157,8 @@ void check_type(std::vector<Runtime*> runtimes, const Group& group,
     ByKernel by_kernel{group.peers[rank], 1, {}};
     by_kernel.call.out = reinterpret_cast<void*>(buffers.back()->address());
     by_kernel.call.in = by_kernel.call.out;
-    by_kernel.call.count = kCount, by_kernel.call.type = type, by_kernel.call.op = op;
+    by_kernel.call.published = by_kernel.call.count = kCount;
+    by_kernel.call.type = type, by_kernel.call.op = op;
     Operation* const made = add_by_kernel(runtimes[rank], std::move(by_kernel));
     ASSERT_TRUE(made->run(streams[rank]));
     runtimes[rank]->release(made);
@@ -216,10 +217,12 @@ TEST_F(OneKernelTest, GathersAndBroadcastsBytes) {
         from.push_back(std::make_unique<Buffer>(content, true));
         to.push_back(std::make_unique<Buffer>(Numbers(words), true));
         ByKernel by_kernel{group_.peers[rank], spot, {}};
-        by_kernel.call.what = root < 0 ? What::allgather : What::broadcast;
+        by_kernel.call.what = root < 0 ? What::gather : What::broadcast;
         by_kernel.call.in = reinterpret_cast<const void*>(from.back()->address());
         by_kernel.call.out = reinterpret_cast<void*>(to.back()->address());
-        by_kernel.call.count = bytes, by_kernel.call.root = root;
+        by_kernel.call.published = by_kernel.call.count = bytes;
+        by_kernel.call.root = root;
+        by_kernel.form = form_of(by_kernel.call);
         Runtime& mine_too = runtime(static_cast<int>(rank));
         Operation* const made = add_by_kernel(&mine_too, std::move(by_kernel));
         for (int i = 0; i < 3; ++i) ASSERT_TRUE(made->run(stream(static_cast<int>(rank))));
@@ -380,6 +383,8 @@ TEST(Options, AreReadFromTheEnvironment) {
   EXPECT_EQ(said("WEFT_GPU_ONE_KERNEL", "yes"), "WEFT_GPU_ONE_KERNEL is auto, on or off");
   EXPECT_EQ(said("WEFT_GPU_ONE_KERNEL_BYTES", "1MiB"),
             "WEFT_GPU_ONE_KERNEL_BYTES is a number of bytes");
+  EXPECT_EQ(said("WEFT_INIT_BUDGET", "500us"), "");
+  EXPECT_NE(said("WEFT_INIT_BUDGET", "soon").find("WEFT_INIT_BUDGET"), std::string::npos);
   EXPECT_EQ(said("WEFT_GPU_NOTIFY", "stream"), "");
   EXPECT_EQ(said("WEFT_GPU_NOTIFY", "1"), "WEFT_GPU_NOTIFY is kernel, stream or auto");
 }

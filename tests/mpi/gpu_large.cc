@@ -138,8 +138,8 @@ void a_far_block() {
   munmap(memory, bytes);
 }
 
-// Long collectives run in one kernel, in several rounds, up to the smallest limit of all ranks.
-void long_ones_in_one_kernel() {
+// Long collectives run in kernels alone, up to the smallest limit of all ranks.
+void long_ones_in_kernels() {
   constexpr int kMostInts = 500'000;
   for (const int n : {kMostInts, kMostInts + 1}) {
     Buffer data(std::vector<int>(static_cast<std::size_t>(n), rank + 1), kDevice);
@@ -148,7 +148,7 @@ void long_ones_in_one_kernel() {
          "init");
     expect_way(weft_gpu_path_of(request),
                n <= kMostInts
-                   ? "in one kernel"
+                   ? "in three kernels"
                    : "by calls of MPI's, not in one kernel: it has more than 2000000 bytes");
     for (int i = 0; i < 2; ++i) good(weft_run_enqueue(request, stream), "run");
     good(weft_gpu_request_free(&request), "free");
@@ -181,7 +181,7 @@ int main(int argc, char** argv) {
   world = MPI_COMM_WORLD;
   good(cuStreamCreate(&stream, 1), "stream");
   setenv("WEFT_GPU_ONE_KERNEL_BYTES", rank == 0 ? "3000000" : "2000000", 1);
-  long_ones_in_one_kernel();
+  long_ones_in_kernels();
   many_bytes();
   many_elements(false);
   many_elements(true);

@@ -1,12 +1,12 @@
 // Every collective in a stream, on device memory that the processor cannot access, on host memory,
 // on both at once, and on managed memory: enqueued, persistent, and in a graph that is launched
-// twice. Short allreduces, allgathers and broadcasts on device memory run in one kernel, unless a
-// rank cannot. This is an ordinary MPI program: `gpu_streams DRIVER [quick] [WAY]`, where DRIVER is
-// the stand-in of tests/device, or libcuda.so.1 on a machine with a GPU. With `quick` the longest
-// buffers are left out, and the functions whose counts are MPI_Count. If collectives must not run
-// in one kernel, WAY is the beginning of what weft_gpu_path_of must return. The result must be what
-// the MPI library computes from the same data in ordinary memory. It needs two ranks or more; its
-// ring needs three.
+// twice. Those of which each rank publishes the same bytes run in kernels alone on device memory,
+// unless a rank cannot. This is an ordinary MPI program: `gpu_streams DRIVER [quick] [WAY]`, where
+// DRIVER is the stand-in of tests/device, or libcuda.so.1 on a machine with a GPU. With `quick` the
+// longest buffers are left out, and the functions whose counts are MPI_Count. If collectives must
+// not run in one kernel, WAY is the beginning of what weft_gpu_path_of must return. The result must
+// be what the MPI library computes from the same data in ordinary memory. It needs two ranks or
+// more; its ring needs three.
 #include "gpu_streams.h"
 
 #include <dlfcn.h>
@@ -146,7 +146,11 @@ int blocks_of(const Case& one, int n) {
 
 bool has_a_kernel(const Case& one) {
   const std::string name = one.name;
-  return name == "Allreduce" || name == "Allgather" || name == "Bcast";
+  for (const char* other :
+       {"Bcast", "Allreduce", "Reduce_scatter_block", "Reduce_scatter", "Allgather", "Alltoall"}) {
+    if (name == other) return true;
+  }
+  return false;
 }
 
 void run(const Case& one, int n, Where from_device, Where to_device) {
@@ -303,9 +307,11 @@ int main(int argc, char** argv) {
   one_rank_fails_at_each_step();
   if (!is_quick) pinned_memory_is_bounded();
   for (const Case& one : all_cases()) {
-    expected_way = in_one_kernel ? "in one kernel" : way;
+    expected_way = in_one_kernel ? "in " : way;
     run(one, 2, kDevice, kDevice);
     run(one, 1000, kDevice, kDevice);
+    expected_way = in_one_kernel ? "in three kernels" : argv[2];
+    if (has_a_kernel(one)) run(one, 100'000, kDevice, kDevice);
     expected_way = "by calls of MPI's";
     run(one, 1000, rank % 2 == 0 ? kDevice : kProcessor, rank % 2 != 0 ? kDevice : kProcessor);
     run(one, 1000, kProcessor, kProcessor);
@@ -320,6 +326,8 @@ int main(int argc, char** argv) {
   short_floats(in_one_kernel);
   managed_memory_that_is_not_shared();
   if (in_one_kernel) one_rank_has_memory_of_another_device();
+  if (in_one_kernel) one_rank_has_no_memory();
+  if (in_one_kernel) one_rank_cannot_measure();
   many_in_one_kernel();
   waited_for_in_other_orders();
   a_huge_type();

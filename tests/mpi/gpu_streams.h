@@ -141,6 +141,8 @@ void short_floats(bool in_one_kernel);
 // Defined in gpu_streams_one_kernel.cc.
 void one_rank_has_no_event();
 void one_rank_has_memory_of_another_device();
+void one_rank_has_no_memory();
+void one_rank_cannot_measure();
 void many_in_one_kernel();
 void waited_for_in_other_orders();
 void a_huge_type();

@@ -46,12 +46,12 @@ void types_are_freed_at_once() {
 namespace {
 
 std::atomic<bool> gate_is_open{false};
-bool init_fails = false;  // whether MPI_Bcast_init fails on this rank
+bool init_fails = false;  // whether MPI_Scan_init fails on this rank
 
 enum class Step { device, memory, channels, init };
 
-// Prepares a collective, or enqueues it into a graph, while `step` fails on one rank. why: the
-// error of rank 1.
+// Prepares a collective that no kernel carries out, or enqueues it into a graph, while `step` fails
+// on one rank. why: the error of rank 1.
 void expect_failure_at(Step step, bool is_captured, MPI_Comm comm, const std::vector<int>& sent,
                        const char* why) {
   constexpr int kOutOfMemory = 2;
@@ -67,9 +67,10 @@ void expect_failure_at(Step step, bool is_captured, MPI_Comm comm, const std::ve
     if (step == Step::channels) standin::fail("cuEventCreate", 1, kOutOfMemory);
     init_fails = step == Step::init;
   }
-  const int code = is_captured
-                       ? weft_ibcast_enqueue(data.data(), count, MPI_INT, 0, comm, stream, &request)
-                       : weft_bcast_init(data.data(), count, MPI_INT, 0, comm, &request);
+  const int code = is_captured ? weft_iscan_enqueue(MPI_IN_PLACE, data.data(), count, MPI_INT,
+                                                    MPI_MIN, comm, stream, &request)
+                               : weft_scan_init(MPI_IN_PLACE, data.data(), count, MPI_INT, MPI_MIN,
+                                                comm, &request);
   expect_refusal(code, rank == 1 ? why : "another rank cannot prepare this collective");
   init_fails = false;
   good(cuCtxSetCurrent(context), "context");
@@ -92,8 +93,11 @@ void one_rank_fails_at_each_step() {
                    {Step::memory, "cuMemHostAlloc: CUDA_ERROR_OUT_OF_MEMORY"},
                    {Step::channels, "cuEventCreate: CUDA_ERROR_OUT_OF_MEMORY"},
                    {Step::init, ""}};
-  const std::vector<int> sent(300'000, rank);  // so large that it does not run in one kernel
+  const std::vector<int> sent(300'000, rank);
   const int count = static_cast<int>(sent.size());
+  const auto prepare = [count](Buffer& data, MPI_Comm comm, weft_gpu_request* request) {
+    return weft_scan_init(MPI_IN_PLACE, data.data(), count, MPI_INT, MPI_MIN, comm, request);
+  };
   std::vector<weft_gpu_request> kept;  // kept, so that none of their resources is used again
   for (const bool is_captured : {false, true}) {
     for (const auto& [step, why] : all) {
@@ -104,10 +108,10 @@ void one_rank_fails_at_each_step() {
       weft_gpu_request request = nullptr;
       if (step == Step::init) {
         const char* const broken = "an earlier collective on this communicator has failed";
-        expect_refusal(weft_bcast_init(data.data(), count, MPI_INT, 0, own, &request), broken);
+        expect_refusal(prepare(data, own, &request), broken);
         expect_refusal(weft_ibarrier_enqueue(own, stream, &request), broken);
       } else {
-        good(weft_bcast_init(data.data(), count, MPI_INT, 0, own, &request), "init");
+        good(prepare(data, own, &request), "init");
         good(weft_run_enqueue(request, stream), "run");
         good(cuStreamSynchronize(stream), "synchronize");
         expect(data.content() == std::vector<int>(sent.size(), 0), "after a failure of one rank");
@@ -211,11 +215,11 @@ void refusals() {
 }  // namespace streams
 
 // Replaces the MPI library's function. All ranks have called it, and it fails on one rank.
-extern "C" int MPI_Bcast_init(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm,
-                              MPI_Info info, MPI_Request* request) {
-  using Next = int(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*);
-  static auto* const next = reinterpret_cast<Next*>(dlsym(RTLD_NEXT, "MPI_Bcast_init"));
-  const int code = next(data, count, type, root, comm, info, request);
+extern "C" int MPI_Scan_init(const void* from, void* to, int count, MPI_Datatype type, MPI_Op op,
+                             MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  using Next = int(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Info, MPI_Request*);
+  static auto* const next = reinterpret_cast<Next*>(dlsym(RTLD_NEXT, "MPI_Scan_init"));
+  const int code = next(from, to, count, type, op, comm, info, request);
   if (!streams::init_fails) return code;
   MPI_Request_free(request);
   return MPI_ERR_NO_MEM;

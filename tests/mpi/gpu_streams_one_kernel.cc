@@ -1,5 +1,7 @@
-// Short collectives in one kernel: if a rank cannot use one, if many are in flight, and beside
-// other work.
+// Collectives of kernels alone: if a rank cannot use them, if many are in flight, and beside other
+// work.
+#include <cstdlib>
+#include <functional>
 #include <memory>
 
 #include "gpu_streams.h"
@@ -7,19 +9,22 @@
 namespace streams {
 namespace {
 
-// The sum does not run in one kernel, for rank 1's reason, of which all ranks are told. The sum is
-// right.
-void expect_sum_by_mpi(MPI_Comm comm, const std::string& reason, bool other_device = false) {
-  Buffer data(std::vector<int>(5, rank + 1), kDevice);
-  constexpr int kNobodys = 1000;
-  if (other_device && rank == 1) standin::move(data.data(), kNobodys);
+// The sum does not run in kernels alone, for rank 1's reason, of which all ranks are told. The sum
+// is right. before: called with the data on rank 1 before the sum is prepared.
+void expect_sum_by_mpi(MPI_Comm comm, std::size_t count, const std::string& reason,
+                       const std::function<void(Buffer&)>& before = {}) {
+  Buffer data(std::vector<int>(count, rank + 1), kDevice);
+  if (before && rank == 1) before(data);
   weft_gpu_request request = nullptr;
-  good(weft_allreduce_init(MPI_IN_PLACE, data.data(), 5, MPI_INT, MPI_SUM, comm, &request), "init");
+  good(weft_allreduce_init(MPI_IN_PLACE, data.data(), static_cast<int>(count), MPI_INT, MPI_SUM,
+                           comm, &request),
+       "init");
   const std::string way = "by calls of MPI's, not in one kernel: rank 1: " + reason;
   expect_way(weft_gpu_path_of(request), way.c_str());
   good(weft_run_enqueue(request, stream), "run");
   good(cuStreamSynchronize(stream), "synchronize");
-  expect(data.content() == std::vector<int>(5, ranks * (ranks + 1) / 2), "a sum by calls of MPI's");
+  expect(data.content() == std::vector<int>(count, ranks * (ranks + 1) / 2),
+         "a sum by calls of MPI's");
   good(weft_gpu_request_free(&request), "free");
 }
 
@@ -31,13 +36,51 @@ void one_rank_has_no_event() {
   if (!standin::fail) return;
   MPI_Comm own;
   MPI_Comm_dup(world, &own);
-  if (rank == 1) standin::fail("cuEventCreate", 1, 2);
-  expect_sum_by_mpi(own, "cuEventCreate: CUDA_ERROR_OUT_OF");
+  expect_sum_by_mpi(own, 5, "cuEventCreate: CUDA_ERROR_OUT_OF",
+                    [](Buffer&) { standin::fail("cuEventCreate", 1, 2); });
   MPI_Comm_free(&own);
 }
 
 void one_rank_has_memory_of_another_device() {
-  if (standin::move) expect_sum_by_mpi(world, "the data are in memory of another device", true);
+  if (!standin::move) return;
+  for (const std::size_t count : {5, 100'000}) {
+    expect_sum_by_mpi(world, count, "the data are in memory of another device", [](Buffer& data) {
+      constexpr int kNobodys = 1000;
+      standin::move(data.data(), kNobodys);
+    });
+  }
+}
+
+// A kernel cannot be launched on one rank while the ranks measure forms. All ranks leave the sum to
+// MPI, and can go on.
+void one_rank_cannot_measure() {
+  if (!standin::fail || std::getenv("WEFT_INIT_BUDGET")) return;
+  constexpr int kInts = 777;
+  MPI_Comm own;
+  MPI_Comm_dup(world, &own);
+  for (const bool fails : {true, false}) {
+    Buffer data(std::vector<int>(kInts, rank), kDevice);
+    weft_gpu_request request = nullptr;
+    if (fails && rank == 1) standin::fail("cuLaunchKernel", 1, 2);
+    good(weft_allreduce_init(MPI_IN_PLACE, data.data(), kInts, MPI_INT, MPI_SUM, own, &request),
+         "init");
+    const std::string why = rank == 1 ? "cuLaunchKernel: CUDA_ERROR_OUT_OF" : "";
+    const std::string way = "by calls of MPI's, not in one kernel: " + why;
+    expect_way(weft_gpu_path_of(request), fails ? way : "in ");
+    good(weft_run_enqueue(request, stream), "run");
+    good(cuStreamSynchronize(stream), "synchronize");
+    expect(data.content() == std::vector<int>(kInts, ranks * (ranks - 1) / 2),
+           "a sum that could not be measured");
+    good(weft_gpu_request_free(&request), "free");
+  }
+  MPI_Comm_free(&own);
+}
+
+// The length differs from that of all other collectives, whose memory would be used again.
+void one_rank_has_no_memory() {
+  if (!standin::fail) return;
+  expect_sum_by_mpi(world, 1'234'567, "cuMemAlloc: CUDA_ERROR_OUT_OF",
+                    [](Buffer&) { standin::fail("cuMemAlloc", 1, 2); });
 }
 
 // Many collectives, one after the other so that spots are used again, and several in flight at
@@ -102,7 +145,7 @@ void a_huge_type() {
   weft_gpu_request request = nullptr;
   good(weft_allgather_init(MPI_IN_PLACE, 0, MPI_INT, &one, 1, huge, world, &request), "init");
   expect_way(weft_gpu_path_of(request),
-             "by calls of MPI's, not in one kernel: it has more than 262144 bytes");
+             "by calls of MPI's, not in one kernel: it has more than 268435456 bytes");
   good(weft_gpu_request_free(&request), "free");
   MPI_Type_free(&huge);
 }
@@ -181,8 +224,8 @@ void one_rank_is_refused() {
   constexpr int kUnsupported = 801;
   MPI_Comm own;
   MPI_Comm_dup(world, &own);
-  if (rank == 1) standin::fail("cuIpcGetMemHandle", 1, kUnsupported);
-  expect_sum_by_mpi(own, "cuIpcGetMemHandle");
+  expect_sum_by_mpi(own, 5, "cuIpcGetMemHandle",
+                    [](Buffer&) { standin::fail("cuIpcGetMemHandle", 1, kUnsupported); });
   MPI_Comm_free(&own);
 }
 

@@ -20,6 +20,7 @@ from time import monotonic
 from device_check import programs
 
 STENCILS = ((1024, 1000), (2048, 500), (4096, 400), (8192, 200), (16384, 100), (32768, 40))
+LONG_BYTES = "1048576,16777216,268435456"
 GPU_JOB_S, LEAST_GPU_JOB_S, STACKS_S, SHOWN_BYTES = 60, 5, 15, 4000
 NOT_RUN = "left out"
 DONE: dict[str, dict] = {}  # parts of an earlier call, by name
@@ -209,6 +210,7 @@ def gpu_parts(shared: dict[str, str] | None) -> list[Part]:
         together("notice and overlap under Weft", 2, *loaded, notify),
         Part("allreduces, 1 rank", 1, (allreduce,)),
         *(together("allreduces", ranks, allreduce) for ranks in (2, 4)),
+        together("long allreduces", 2, allreduce, "--bytes", LONG_BYTES, "--turns", 20),
         together("allreduces, copied by the driver", 2, allreduce, **by_driver),
         together("transforms", 2, fft3d),
         together("transforms under Weft", 2, *loaded, fft3d),
@@ -239,12 +241,11 @@ def launches_of_a_graph(stencil: Path, shared: dict[str, str] | None) -> Iterato
 def sanitized(*programs: Sequence[object]) -> Iterator[Part]:
     sanitizer = shutil.which("compute-sanitizer")
     lacks = "" if sanitizer else "there is no compute-sanitizer"
-    in_rounds = {"WEFT_GPU_ONE_KERNEL_BYTES": "524288"}
     for tool in ("memcheck", "racecheck"):
         words = (sanitizer, "--tool", tool, "--error-exitcode", 9)
         for program, ranks in product(programs, (1, 2)):
             what = f"{Path(str(program[0])).name} under {tool}, {ranks} rank{'s' * (ranks > 1)}"
-            yield Part(what, ranks, (*words, *program), in_rounds, lacks)
+            yield Part(what, ranks, (*words, *program), lacks=lacks)
 
 
 def keep(path: Path) -> None:

@@ -368,10 +368,7 @@ Result<Operation*> make_together(const Call& call, const Kept& internal,
   std::string why_not;
   const auto by_kernel = internal->one_node().decide(call, *context, made_runtime, &why_not);
   if (!by_kernel) return by_kernel.error();
-  if (*by_kernel) {
-    (*by_kernel)->set_path("in one kernel");
-    return by_kernel;
-  }
+  if (*by_kernel) return by_kernel;
   auto made = stage_by_mpi(call, internal, true, *context);
   auto all = internal->all_have(made);
   if (all) {

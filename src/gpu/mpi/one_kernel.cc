@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "gpu/mpi/elements.h"
+#include "gpu/mpi/form_trials.h"
 
 namespace weft::gpu {
 namespace {
@@ -12,8 +15,9 @@ namespace {
 // Vote: what a rank contributes to the decision whether one kernel carries out a collective. It is
 // exchanged as plain bytes.
 struct Vote {
-  // Bit mask of the free spots (memory for one operation, gpu/one_kernel.h); 0 if the rank refuses.
+  // Bit mask of the free spots (gpu/peers.h); 0 if the rank refuses.
   std::uint32_t spots = 0;
+  std::int32_t room = 0;  // how many more blocks may wait on the rank's device
   char why_not[200] = "";
 };
 
@@ -41,14 +45,17 @@ Result<std::vector<Message>> all_of(const Message& mine, MPI_Comm comm) {
   return all;
 }
 
-// Returns the bit mask of the spots (memory for one operation) that are free on all ranks. If it is
-// 0, *why_not gets the reason. All ranks must call it together.
-Result<std::uint32_t> agreed(const Vote& mine, MPI_Comm comm, std::string* why_not) {
+// Returns the spots that are free on all ranks, and the least room of any. If there is no such
+// spot, *why_not gets the reason. All ranks must call it together.
+Result<Vote> agreed(const Vote& mine, MPI_Comm comm, std::string* why_not) {
   const auto all = all_of(mine, comm);
   if (!all) return all.error();
-  std::uint32_t spots = ~0U;
-  for (const Vote& one : *all) spots &= one.spots;
-  if (spots != 0) return spots;
+  Vote least = mine;
+  for (const Vote& one : *all) {
+    least.spots &= one.spots;
+    least.room = std::min(least.room, one.room);
+  }
+  if (least.spots != 0) return least;
   *why_not = "all spots for collectives in one kernel are taken on this communicator";
   for (std::size_t rank = 0; rank < all->size(); ++rank) {
     if ((*all)[rank].spots != 0) continue;
@@ -60,18 +67,32 @@ Result<std::uint32_t> agreed(const Vote& mine, MPI_Comm comm, std::string* why_n
     *why_not = names_a_rank ? said : "rank " + std::to_string(rank) + ": " + said;
     break;
   }
-  return spots;
+  return least;
 }
 
-// Returns the bytes per rank of the call, which all ranks know; 0 if no kernel supports it. The
-// number may exceed an int.
-std::int64_t bytes_of(const Call& call) {
-  if (call.kind != Kind::allreduce && call.kind != Kind::allgather && call.kind != Kind::bcast) {
-    return 0;
+// Returns the bytes that each rank publishes in the call, which all ranks know; 0 if no kernel
+// supports it. The number may exceed an int.
+std::int64_t bytes_of(const Call& call, int ranks) {
+  std::int64_t elements = 0;
+  switch (call.kind) {
+    case Kind::allreduce:
+    case Kind::allgather:
+    case Kind::bcast:
+      elements = call.recvcounts.at(0);
+      break;
+    case Kind::alltoall:
+    case Kind::reduce_scatter_block:
+      elements = call.recvcounts.at(0) * ranks;
+      break;
+    case Kind::reduce_scatter:
+      for (int rank = 0; rank < ranks; ++rank) elements += call.recvcounts.at(rank);
+      break;
+    default:  // the arguments may be ones that MPI ignores
+      return 0;
   }
   MPI_Count size = 0;
   MPI_Type_size_x(call.recvtype, &size);
-  return call.recvcounts.at(0) * size;
+  return elements * size;
 }
 
 bool is_dense(MPI_Datatype type) {
@@ -83,43 +104,73 @@ bool is_dense(MPI_Datatype type) {
   return size == extent && begin == 0 && true_begin == 0 && true_extent == size;
 }
 
-// Returns this rank's part of the call in the form that its kernel needs. Returns an error that
-// says why the kernel cannot carry it out.
-Result<OneKernelCall> described(const Call& call, const Context& context, MPI_Comm comm) {
-  using What = OneKernelCall::What;
+// Fills in which elements of a reduction this rank takes. Returns an error if no kernel can do it.
+Result<bool> describe_reduction(const Call& call, int rank, int ranks, OneKernelCall* own) {
+  const auto type = type_of(call.recvtype);
+  if (!type) return Error{"the kernel has no reduction of this data type"};
+  const auto op = op_of(call.op);
+  if (!op || !reduces_by_mpi(*type, *op)) return Error{"the kernel has no such reduction"};
+  own->type = *type, own->op = *op;
+  const auto count_of = [&](int one) {
+    return static_cast<std::size_t>(call.recvcounts.at(call.recvcounts.is_array() ? one : 0));
+  };
+  own->count = own->published = count_of(rank);
+  if (call.kind == Kind::allreduce) return true;
+  own->takes_parts = true;
+  own->published = 0;
+  for (int one = 0; one < ranks; ++one) {
+    if (one == rank) own->from = own->published;
+    own->published += count_of(one);
+  }
+  return true;
+}
+
+// Fills in which bytes this rank takes without a reduction. Returns an error if no kernel can do
+// it.
+Result<bool> describe_copies(const Call& call, int rank, int ranks, OneKernelCall* own) {
   const bool in_place = call.sendbuf == MPI_IN_PLACE;
+  const bool sends = call.kind != Kind::bcast && !in_place;
+  if (!is_dense(call.recvtype) || (sends && !is_dense(call.sendtype))) {
+    return Error{"the kernel needs data types without holes"};
+  }
+  const bool exchanges = call.kind == Kind::alltoall;
+  own->what = OneKernelCall::What::gather;
+  own->published = own->count = static_cast<std::size_t>(bytes_of(call, ranks));
+  own->takes_parts = exchanges;
+  if (exchanges) {
+    own->count /= static_cast<std::size_t>(ranks);
+    own->from = static_cast<std::size_t>(rank) * own->count;
+  } else if (call.kind == Kind::bcast) {
+    own->what = OneKernelCall::What::broadcast;
+    own->root = call.root;
+  } else if (in_place) {
+    own->in = static_cast<const std::byte*>(own->out) + static_cast<std::size_t>(rank) * own->count;
+  }
+  return true;
+}
+
+// Returns this rank's part of the call in the form that its kernels need. Returns an error that
+// says why they cannot carry it out.
+Result<OneKernelCall> described(const Call& call, const Context& context, MPI_Comm comm) {
+  int rank = 0, ranks = 1;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &ranks);
   OneKernelCall own;
+  const bool in_place = call.sendbuf == MPI_IN_PLACE;
   own.in = in_place || call.kind == Kind::bcast ? call.recvbuf : call.sendbuf;
   own.out = call.recvbuf;
-  if (call.kind == Kind::allreduce) {
-    const auto type = type_of(call.recvtype);
-    if (!type) return Error{"the kernel has no reduction of this data type"};
-    const auto op = op_of(call.op);
-    if (!op || !reduces_by_mpi(*type, *op)) return Error{"the kernel has no such reduction"};
-    own.count = static_cast<std::size_t>(call.recvcounts.at(0));
-    own.type = *type, own.op = *op;
-  } else {
-    const bool sends = call.kind == Kind::allgather && !in_place;
-    if (!is_dense(call.recvtype) || (sends && !is_dense(call.sendtype))) {
-      return Error{"the kernel needs data types without holes"};
-    }
-    own.what = call.kind == Kind::bcast ? What::broadcast : What::allgather;
-    own.count = static_cast<std::size_t>(bytes_of(call));
-    if (own.what == What::broadcast) {
-      own.root = call.root;
-    } else if (in_place) {
-      int rank = 0;
-      MPI_Comm_rank(comm, &rank);
-      own.in = static_cast<const std::byte*>(own.out) + static_cast<std::size_t>(rank) * own.count;
-    }
-  }
-  if (!is_of_device(context.driver(), own.in) || !is_of_device(context.driver(), own.out)) {
-    return Error{"the data are not in memory of the device"};
-  }
+  const auto good = reduces(call.kind) ? describe_reduction(call, rank, ranks, &own)
+                                       : describe_copies(call, rank, ranks, &own);
+  if (!good) return good.error();
   for (const void* const one : {own.in, static_cast<const void*>(own.out)}) {
+    if (one == own.out && own.count == 0) continue;
+    if (!is_of_device(context.driver(), one)) {
+      return Error{"the data are not in memory of the device"};
+    }
     if (!context.reaches(reinterpret_cast<Address>(one)))
       return Error{"the data are in memory of another device than the one that is current"};
   }
+  if (call.kind == Kind::bcast && rank != call.root) own.in = nullptr;
   return own;
 }
 
@@ -145,29 +196,31 @@ Result<bool> OneKernelGroup::gather(MPI_Comm comm, const Options& options) {
   if (!split) return split;
   MPI_Comm_size(comm_, &beside);
   if (beside < ranks) why_never_ = "the ranks are on several nodes";
-  if (beside == ranks && ranks > kMostPeers) {
-    why_never_ = "there are more than " + std::to_string(kMostPeers) + " ranks";
-  }
   if (!why_never_.empty()) return true;
-  const std::uint64_t mine = options.in_one_kernel;
-  return checked(MPI_Allreduce(&mine, &most_bytes_, 1, MPI_UINT64_T, MPI_MIN, comm_));
+  const std::uint64_t mine[] = {options.in_one_kernel,
+                                static_cast<std::uint64_t>(options.init_budget_us)};
+  std::uint64_t least[2] = {};
+  const auto asked = checked(MPI_Allreduce(mine, least, 2, MPI_UINT64_T, MPI_MIN, comm_));
+  most_bytes_ = least[0], budget_us_ = least[1];
+  return asked;
 }
 
 Result<bool> OneKernelGroup::meet(Context* context, const Options& options) {
-  int rank = 0;
+  int rank = 0, ranks = 1;
   MPI_Comm_rank(comm_, &rank);
+  MPI_Comm_size(comm_, &ranks);
   met_ = true;
   Offer mine;
-  auto peers = Peers::create(context, rank, options, &mine);
+  auto peers = Peers::create(context, rank, ranks, options, &mine);
   const auto offers = all_of(mine, comm_);
   if (!offers) return offers.error();
   const auto opened = peers->open(*offers);
   Vote vote = opened ? Vote{} : refusal(opened.error().message);
   if (opened) vote.spots = 1;
-  const auto spots = agreed(vote, comm_, &why_never_);
-  if (!spots) return spots.error();
+  const auto all = agreed(vote, comm_, &why_never_);
+  if (!all) return all.error();
   if (opened) peers->all_have_opened();
-  if (*spots != 0) {
+  if (all->spots != 0) {
     peers_ = std::move(peers);
     return true;
   }
@@ -175,30 +228,93 @@ Result<bool> OneKernelGroup::meet(Context* context, const Options& options) {
   return true;
 }
 
-// Returns the bit mask of the spots (memory for one operation) that are free on all ranks. Returns
-// 0, with the reason in *why_not, if MPI must carry out the call. All ranks must call it together.
-Result<std::uint32_t> OneKernelGroup::vote(const Result<OneKernelCall>& mine,
-                                           const Result<Holdings>& held, const Context* context,
-                                           std::string* why_not) {
-  Vote vote;
-  if (!mine) {
-    vote = refusal(mine.error().message);
-  } else if (!held) {
-    vote = refusal(held.error().message);
-  } else if (peers_->context() != context) {
-    vote = refusal("another device is current than at the communicator's first collective");
-  } else {
-    vote.spots = peers_->free_spots();
+// Makes the ranks map memory of each other for two slots of `bytes` bytes, of which a rank needs
+// none if it publishes nothing. mine: an error if this rank cannot take part. All ranks must call
+// it together. If a rank has failed, the others' memory is allocated but not mapped.
+Result<std::shared_ptr<SharedMemory>> OneKernelGroup::share_slots(const Result<OneKernelCall>& mine,
+                                                                  std::size_t bytes) {
+  LongOffer offer;
+  Result<std::shared_ptr<SharedMemory>> slots{std::shared_ptr<SharedMemory>()};
+  if (mine) slots = peers_->create_slots(mine->in ? bytes : 0, &offer);
+  const auto offers = all_of(offer, comm_);
+  if (!offers) return offers.error();
+  std::vector<MemoryHandle> handles;
+  for (const LongOffer& one : *offers) {
+    if (!one.good) return slots;
+    handles.push_back(one.handle);
   }
-  return agreed(vote, comm_, why_not);
+  if (const auto opened = (*slots)->open(handles); !opened) return opened.error();
+  return slots;
+}
+
+// Returns the collective as kernels carry it out; nothing, with the reason in *why_not, if MPI
+// must. held: whether this rank has the resources of an operation. All ranks must call it together.
+Result<std::optional<OneKernelGroup::Agreed>> OneKernelGroup::agree(const Call& call,
+                                                                    Context* context,
+                                                                    const Result<Holdings>& held,
+                                                                    std::string* why_not) {
+  auto mine = described(call, *context, comm_);
+  if (mine && !held) mine = held.error();
+  if (mine && peers_->context() != context) {
+    mine = Error{"another device is current than at the communicator's first collective"};
+  }
+  ByKernel made;
+  made.peers = peers_;
+  const auto bytes = static_cast<std::size_t>(bytes_of(call, peers_->ranks()));
+  if (bytes > kSlotBytes) {
+    made.slot_bytes = (bytes + kPackBytes - 1) / kPackBytes * kPackBytes;
+    auto slots = share_slots(mine, made.slot_bytes);
+    if (slots) made.slots = std::move(*slots);
+    if (mine && !slots) mine = slots.error();
+  }
+  const auto vote =
+      agreed(mine ? Vote{peers_->free_spots(), peers_->room()} : refusal(mine.error().message),
+             comm_, why_not);
+  if (!vote) return vote.error();
+  std::vector<Form> forms;
+  if (vote->spots != 0) {
+    forms = forms_to_try(bytes, mine->takes_parts, vote->room);
+    if (forms.empty())
+      *why_not = "kernels that wait for other collectives may fill a rank's device";
+  }
+  if (forms.empty()) {
+    if (made.slots) made.slots->abandon();
+    return std::optional<Agreed>();
+  }
+  made.spot = __builtin_ctz(vote->spots);
+  made.call = *mine;
+  made.form = forms.front();
+  return std::optional(Agreed{std::move(made), std::move(forms)});
+}
+
+// Returns the form for a collective, after measuring the forms if no earlier collective of its kind
+// and length was measured. All ranks must call it together.
+Result<Form> OneKernelGroup::fastest(const Call& call, Context* context, Runtime* runtime,
+                                     const Agreed& agreed) {
+  const auto& [by_kernel, forms] = agreed;
+  if (forms.size() == 1 || budget_us_ == 0) return forms.front();
+  const std::array<std::uint64_t, 4> key{static_cast<std::uint64_t>(call.kind),
+                                         by_kernel.call.bytes(),
+                                         static_cast<std::uint64_t>(by_kernel.call.type),
+                                         static_cast<std::uint64_t>(by_kernel.call.op)};
+  const auto known = fastest_.find(key);
+  const bool fits = known != fastest_.end() &&
+                    std::find(forms.begin(), forms.end(), known->second) != forms.end();
+  if (fits) return known->second;
+  const auto found = fastest_form(runtime, context, by_kernel, forms,
+                                  static_cast<std::int64_t>(budget_us_), comm_);
+  if (found) fastest_[key] = *found;
+  return found;
 }
 
 Result<Operation*> OneKernelGroup::decide(const Call& call, Context* context, Runtime* runtime,
                                           std::string* why_not) {
   Operation* const none = nullptr;
-  const std::int64_t bytes = bytes_of(call);
+  int ranks = 1;
+  MPI_Comm_size(call.comm, &ranks);
+  const std::int64_t bytes = bytes_of(call, ranks);
   if (bytes <= 0) {
-    *why_not = "it is no allreduce, allgather or broadcast of data";
+    *why_not = "no kernel carries out this collective, or it has no data";
     return none;
   }
   if (comm_ == MPI_COMM_NULL) {
@@ -216,16 +332,21 @@ Result<Operation*> OneKernelGroup::decide(const Call& call, Context* context, Ru
     *why_not = why_never_;
     return none;
   }
-  const auto mine = described(call, *context, comm_);
   auto held = runtime->hold(context);
-  const auto spots = vote(mine, held, context, why_not);
-  if (spots && *spots != 0) {
-    const int spot = __builtin_ctz(*spots);
-    peers_->take(spot);
-    return runtime->add(context, ByKernel{peers_, spot, *mine}, std::move(*held));
+  auto agreed = agree(call, context, held, why_not);
+  if (agreed && *agreed) {
+    ByKernel& made = (*agreed)->by_kernel;
+    peers_->take(made.spot);
+    if (const auto form = fastest(call, context, runtime, **agreed)) {
+      made.form = *form;
+      peers_->take(made.spot);  // measurements give it back
+      return runtime->add(context, std::move(made), std::move(*held));
+    } else {
+      *why_not = form.error().message;
+    }
   }
   if (held) context->give_back(held->channels, held->pinned, held->event);
-  if (!spots) return spots.error();
+  if (!agreed) return agreed.error();
   return none;
 }
 

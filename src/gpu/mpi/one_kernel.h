@@ -1,13 +1,16 @@
-// Decides whether a collective is carried out in one kernel (gpu/one_kernel.h). All ranks of the
+// Decides whether kernels alone carry a collective out (gpu/one_kernel.h). All ranks of the
 // communicator decide together, in calls that are collective anyway, and get the same answer.
 #pragma once
 
 #include <mpi.h>
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "gpu/operation.h"
@@ -16,7 +19,7 @@
 
 namespace weft::gpu {
 
-// OneKernelGroup: the state of a communicator whose collectives may run in one kernel. The first
+// OneKernelGroup: the state of a communicator whose collectives kernels may carry out. The first
 // persistent collective that qualifies for it sets it up.
 class OneKernelGroup {
  public:
@@ -25,7 +28,7 @@ class OneKernelGroup {
   OneKernelGroup(const OneKernelGroup&) = delete;
   OneKernelGroup& operator=(const OneKernelGroup&) = delete;
 
-  // Returns the operation for the call if one kernel carries it out. Returns nullptr if MPI does,
+  // Returns the operation for the call if kernels carry it out. Returns nullptr if MPI does,
   // with the reason in *why_not. All ranks must call it together.
   Result<Operation*> decide(const Call& call, Context* context, Runtime* runtime,
                             std::string* why_not);
@@ -36,15 +39,27 @@ class OneKernelGroup {
  private:
   Result<bool> gather(MPI_Comm comm, const Options& options);
   Result<bool> meet(Context* context, const Options& options);
-  Result<std::uint32_t> vote(const Result<OneKernelCall>& mine, const Result<Holdings>& held,
-                             const Context* context, std::string* why_not);
+  Result<std::shared_ptr<SharedMemory>> share_slots(const Result<OneKernelCall>& mine,
+                                                    std::size_t bytes);
+  // A collective as kernels carry it out in the rule's form, and the forms that are worth
+  // measuring.
+  struct Agreed {
+    ByKernel by_kernel;
+    std::vector<Form> forms;
+  };
+  Result<std::optional<Agreed>> agree(const Call& call, Context* context,
+                                      const Result<Holdings>& held, std::string* why_not);
+  Result<Form> fastest(const Call& call, Context* context, Runtime* runtime, const Agreed& agreed);
 
   MPI_Comm comm_ = MPI_COMM_NULL;  // communicator of this node's ranks, on which they agree
-  // Most bytes per rank that one kernel may carry out: the minimum of all ranks' settings.
+  // Most bytes that a rank may publish: the minimum of all ranks' settings.
   std::uint64_t most_bytes_ = ~std::uint64_t{};
+  std::uint64_t budget_us_ = 0;  // how long to measure forms: the minimum of all ranks' settings
   bool met_ = false;
-  std::string why_never_;  // why one kernel is never used on this communicator; empty if it may be
+  std::string why_never_;  // why kernels alone carry nothing out here; empty if they may
   std::shared_ptr<Peers> peers_;
+  // The forms that were measured to be the fastest, by kind, bytes, type and operator.
+  std::map<std::array<std::uint64_t, 4>, Form> fastest_;
 };
 
 }  // namespace weft::gpu
