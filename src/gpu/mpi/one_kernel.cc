@@ -1,67 +1,15 @@
 #include "gpu/mpi/one_kernel.h"
 
-#include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "gpu/mpi/elements.h"
+#include "gpu/mpi/votes.h"
 
 namespace weft::gpu {
 namespace {
 
-// Vote: what a rank contributes to the decision whether one kernel carries a collective out. It is
-// exchanged as plain bytes.
-struct Vote {
-  // Bit mask of the free spots (memory for one operation, gpu/one_kernel.h); 0 if the rank refuses.
-  std::uint32_t spots = 0;
-  char why_not[200] = "";
-};
-
-Vote refusal(const std::string& why) {
-  Vote vote;
-  const std::size_t length = std::min(why.size(), sizeof vote.why_not - 1);
-  std::memcpy(vote.why_not, why.data(), length);
-  return vote;
-}
-
-Result<bool> checked(int code) {
-  if (code == MPI_SUCCESS) return true;
-  return Error{"the ranks could not agree on how a collective travels", code};
-}
-
-template <class Message>
-Result<std::vector<Message>> all_of(const Message& mine, MPI_Comm comm) {
-  int ranks = 1;
-  MPI_Comm_size(comm, &ranks);
-  std::vector<Message> all(static_cast<std::size_t>(ranks));
-  constexpr int kBytes = static_cast<int>(sizeof mine);
-  const auto done =
-      checked(MPI_Allgather(&mine, kBytes, MPI_BYTE, all.data(), kBytes, MPI_BYTE, comm));
-  if (!done) return done.error();
-  return all;
-}
-
-// Returns the bit mask of the spots (memory for one operation) that are free on all ranks. If it is
-// 0, *why_not gets the reason. All ranks must call it together.
-Result<std::uint32_t> agreed(const Vote& mine, MPI_Comm comm, std::string* why_not) {
-  const auto all = all_of(mine, comm);
-  if (!all) return all.error();
-  std::uint32_t spots = ~0U;
-  for (const Vote& one : *all) spots &= one.spots;
-  if (spots != 0) return spots;
-  *why_not = "all spots for collectives in one kernel are taken on this communicator";
-  for (std::size_t rank = 0; rank < all->size(); ++rank) {
-    if ((*all)[rank].spots != 0) continue;
-    // A rank that gives no reason has no free spot.
-    if ((*all)[rank].why_not[0] == '\0') continue;
-    const std::string said = (*all)[rank].why_not;
-    // The text already names a rank if it comes from an Offer, which all ranks have received.
-    const bool names_a_rank = said.rfind("rank ", 0) == 0;
-    *why_not = names_a_rank ? said : "rank " + std::to_string(rank) + ": " + said;
-    break;
-  }
-  return spots;
-}
+constexpr const char* kTaken =
+    "all spots for collectives in one kernel are taken on this communicator";
 
 // Returns the bytes per rank of the call, which all ranks know; 0 if no kernel supports it. The
 // number may exceed an int.
@@ -141,7 +89,7 @@ Result<bool> OneKernelGroup::gather(MPI_Comm comm, const Options& options) {
   int ranks = 1, beside = 0;
   MPI_Comm_size(comm, &ranks);
   const auto split =
-      checked(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm_));
+      checked_vote(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm_));
   if (!split) return split;
   MPI_Comm_size(comm_, &beside);
   if (beside < ranks) why_never_ = "the ranks are on several nodes";
@@ -150,7 +98,7 @@ Result<bool> OneKernelGroup::gather(MPI_Comm comm, const Options& options) {
   }
   if (!why_never_.empty()) return true;
   const std::uint64_t mine = options.in_one_kernel;
-  return checked(MPI_Allreduce(&mine, &most_bytes_, 1, MPI_UINT64_T, MPI_MIN, comm_));
+  return checked_vote(MPI_Allreduce(&mine, &most_bytes_, 1, MPI_UINT64_T, MPI_MIN, comm_));
 }
 
 Result<bool> OneKernelGroup::meet(Context* context, const Options& options) {
@@ -164,7 +112,7 @@ Result<bool> OneKernelGroup::meet(Context* context, const Options& options) {
   const auto opened = peers->open(*offers);
   Vote vote = opened ? Vote{} : refusal(opened.error().message);
   if (opened) vote.spots = 1;
-  const auto spots = agreed(vote, comm_, &why_never_);
+  const auto spots = agreed(vote, comm_, kTaken, &why_never_);
   if (!spots) return spots.error();
   if (opened) peers->all_have_opened();
   if (*spots != 0) {
@@ -190,7 +138,7 @@ Result<std::uint32_t> OneKernelGroup::vote(const Result<OneKernelCall>& mine,
   } else {
     vote.spots = peers_->free_spots();
   }
-  return agreed(vote, comm_, why_not);
+  return agreed(vote, comm_, kTaken, why_not);
 }
 
 Result<Operation*> OneKernelGroup::decide(const Call& call, Context* context, Runtime* runtime,
