@@ -313,6 +313,30 @@ def test_stencil_begins_on_the_device():
     measured("gpu_stencil", *small, ranks=2, WEFT_STANDIN_MOST_AT_ONCE=two_rows)
 
 
+def test_conjugate_gradients_are_right_by_every_method():
+    """Three ranks have different numbers of planes."""
+    said = measured("gpu_cg", "--order", 8, "--repetitions", 1)
+    assert "all solutions right" in said
+    rows = [line.split() for line in said.splitlines() if "iterations" in line and "[" in line]
+    assert [row[0] for row in rows if row[0] != "a"] == ["default", "notify", "graphs"]
+    assert len({row[5] for row in rows if row[0] != "a"}) == 1, "the methods differ"
+
+
+def test_conjugate_gradients_by_nccl_in_a_graph():
+    variables = {"WEFT_STANDIN_DEVICES": "2", "LD_LIBRARY_PATH": str(standins.NCCL)}
+    small = ("--order", 6, "--repetitions", 1, "--methods", "notify,graphs")
+    said = measured("gpu_cg", *small, ranks=2, WEFT_GPU_NCCL="on", **variables)
+    assert "sums go by NCCL" in said and "all solutions right" in said
+
+
+def test_conjugate_gradients_in_a_graph_are_really_computed():
+    if not weft_gpu.has_kernels():
+        pytest.skip("this machine had no nvcc for the build, and could not fetch it")
+    small = ("--order", 6, "--repetitions", 1, "--most", 100, "--methods", "graphs")
+    done = run("gpu_cg", "--driver", STANDIN, *small, ranks=1, WEFT_STANDIN_IDLE_GRAPHS="1")
+    assert done.returncode == 1 and "WRONG SOLUTIONS" in done.stdout
+
+
 def test_notify_measures_both():
     small = ("--turns", 5, "--bytes", 3 << 20, "--repetitions", 1, "--blocks", 4)
     said = measured("gpu_notify", *small, ranks=2)
@@ -377,7 +401,9 @@ def test_programs_say_what_is_wrong():
     assert run("gpu_notify", "--turns", 0, ranks=1).returncode == 2
     done = run("gpu_allreduce", "--bytes", "12", ranks=1)
     assert "multiples of 8" in done.stderr
-    for name in ("gpu_notify", "gpu_allreduce", "gpu_fft3d"):
+    assert "even numbers" in run("gpu_cg", "--batch", 3, ranks=1).stderr
+    assert "each rank needs a plane" in run("gpu_cg", "--order", 1, ranks=2).stderr
+    for name in ("gpu_cg", "gpu_notify", "gpu_allreduce", "gpu_fft3d"):
         done = run(name, "--driver", "libweft-nowhere.so", ranks=1)
         assert done.returncode == 77
         assert "there is no GPU here" in done.stderr
