@@ -10,7 +10,7 @@ option(WEFT_PYTHON_DEPENDENCIES "put what the Python package needs beside it (ne
 set(WEFT_PROGRAMS overlap nbceff latency pingpong plan replay idle weft-probe
     iallreduce_kernel gemv_alltoall gemm_allgather pipecg stencil cpals atmosphere)
 # Those that are linked with the library for collectives in streams, which they find beside them.
-set(WEFT_GPU_PROGRAMS gpu_stencil gpu_notify gpu_allreduce gpu_fft3d)
+set(WEFT_GPU_PROGRAMS gpu_stencil gpu_cg gpu_notify gpu_allreduce gpu_fft3d)
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME native)
 set(libraries "")

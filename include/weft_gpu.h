@@ -56,8 +56,8 @@ WEFT_GPU_API int weft_wait_enqueue(weft_gpu_request request, weft_gpu_stream str
  * (weft_gpu_path_of tells). */
 WEFT_GPU_API int weft_run_enqueue(weft_gpu_request request, weft_gpu_stream stream);
 
-/* Returns a sentence that says how the collective is carried out and, if it is not a single kernel,
- * why not. The text is valid as long as the request. */
+/* Returns a sentence that says how the collective is carried out and, if it is not a single kernel
+ * or NCCL, why not. The text is valid as long as the request. */
 WEFT_GPU_API const char* weft_gpu_path_of(weft_gpu_request request);
 
 /* Returns the error with which the collective has failed, or MPI_SUCCESS if it has not failed so

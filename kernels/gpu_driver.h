@@ -32,6 +32,7 @@ using Address = std::uintptr_t;
   X(cuMemcpyAsync, (Address to, Address from, std::size_t bytes, Stream stream))                   \
   X(cuStreamCreate, (Stream * stream, unsigned flags))                                             \
   X(cuStreamSynchronize, (Stream stream))                                                          \
+  X(cuStreamDestroy_v2, (Stream stream))                                                           \
   X(cuEventCreate, (void** event, unsigned flags))                                                 \
   X(cuEventRecord, (void* event, Stream stream))                                                   \
   X(cuStreamWaitEvent, (Stream stream, void* event, unsigned flags))                               \

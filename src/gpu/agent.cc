@@ -87,9 +87,11 @@ void Agent::end() {
   const std::lock_guard lock(mutex_);
   for (Operation* one : kept_) {
     one->fail_if_given_up();
-    if (!has_passed(*one)) ++not_ended_;
+    const bool passed = has_passed(*one);
+    if (!passed) ++not_ended_;
     one->fail({"MPI has been finalised"}, false);
-    give_up(*one);
+    // An NCCL communicator that is at rest stays, since graphs may still use it.
+    if (!passed || !one->is_by_nccl()) give_up(*one);
     one->left_.store(true, std::memory_order_release);
   }
   kept_.clear();
@@ -163,13 +165,12 @@ void Agent::wait_for_work(std::unique_lock<std::mutex>& lock) {
 
 // Gives up the operations of kernels that another rank has given up, since this rank may have no
 // running kernel that notices. A kernel that already has all data still completes, since it looks
-// for the data first.
+// for the data first. Operations by NCCL are given up after an error.
 void Agent::look_at_kept(Clock::time_point now) {
   if (now < next_look_) return;
   next_look_ = now + kBetweenLooks;
   for (Operation* one : kept_) {
-    one->fail_if_given_up();
-    if (one->by_kernel_.peers->is_given_up(one->by_kernel_.spot)) give_up(*one);
+    if (one->is_lost()) give_up(*one);
   }
 }
 
@@ -264,6 +265,10 @@ bool Agent::advance_chunk(Operation& operation, std::size_t chunk, bool may_star
 void Agent::give_up(Operation& operation) {
   if (operation.given_up_) return;
   operation.given_up_ = true;
+  if (operation.is_by_nccl()) {
+    operation.context_->make_current();
+    operation.by_nccl_.comm->abort();
+  }
   for (const Channel& one : operation.holdings_.channels) {
     weft_device_store(&one.host->done, WEFT_GPU_GIVEN_UP);
   }

@@ -80,6 +80,13 @@ struct OneKernelCall {
   std::size_t bytes() const { return published * element_bytes(type); }
 };
 
+// CaptureTips: the nodes of a graph on which the next node of a stream that is being captured will
+// depend, and the capture's number.
+struct CaptureTips {
+  std::uint64_t capture = 0;
+  std::vector<void*> nodes;
+};
+
 class Context {
  public:
   // Creates Weft's resources for the context that is current on the calling thread.
@@ -102,6 +109,9 @@ class Context {
   void retire_region(Address region, std::size_t bytes, std::size_t marks);
   // Maps a region of another process. Returns its address in this one.
   Result<Address> mapped(const MemoryHandle& handle);
+  // Returns kScratchBytes of device memory, for measurements. All calls return the same memory.
+  static constexpr std::size_t kScratchBytes = 16 << 20;
+  Result<Address> scratch();
   // read_now() copies from device memory, write_now() to it, and fill_now() sets bytes of it. They
   // return when that is done.
   Result<bool> read_now(void* to, Address from, std::size_t bytes);
@@ -131,6 +141,14 @@ class Context {
   Result<CopyStreams> copy_streams();
   // Returns a stream of Weft's for work that the caller waits for.
   Result<Stream> waiting_stream();
+  // Copies the number of starts to that of ends, so that waits for what was started before pass.
+  Result<bool> copy_end(const Channel& channel, Stream stream) const;
+
+  // capture_tips() returns the tips of a stream that is being captured. The other two change them:
+  // later work in the stream depends on these nodes as well, or on these only.
+  Result<CaptureTips> capture_tips(Stream stream) const;
+  Result<bool> add_capture_tips(const CaptureTips& tips, Stream stream) const;
+  Result<bool> set_capture_tips(const CaptureTips& tips, Stream stream) const;
 
   // Returns whether the device was reset, so that its memory is gone and nothing runs there any
   // more.
@@ -170,6 +188,7 @@ class Context {
   Result<bool> copy(Address to, Address from, std::size_t bytes, Stream stream) const;
   Result<bool> copy_rows(const Rows& to, const Rows& from, const Copy& one, Stream stream) const;
   Result<bool> more_channels();
+  Result<bool> change_tips(const CaptureTips& tips, unsigned how, Stream stream) const;
   Result<std::byte*> allocate_pinned(std::size_t bytes);
   Result<bool> launch_one(void* function, const Channel& channel, const ShortCopies& copies,
                           Stream stream) const;
@@ -206,6 +225,7 @@ class Context {
   Stream stream_ = nullptr;
   CopyStreams copy_streams_;
   std::byte* page_ = nullptr;                  // pinned memory for copy_now()
+  Address scratch_ = 0;                        // 0 until it is allocated
   std::multimap<std::size_t, Pinned> pinned_;  // free pinned memory, by size in bytes
 };
 

@@ -138,6 +138,59 @@ Result<bool> Context::wait_until(const Channel& channel, std::uint64_t number,
   return true;
 }
 
+// The driver's copy is ordered after all earlier work in the stream.
+Result<bool> Context::copy_end(const Channel& channel, Stream stream) const {
+  const auto done = reinterpret_cast<Address>(&channel.host->done);
+  const auto sent = reinterpret_cast<Address>(channel.device.sent);
+  return copy(done, sent, sizeof channel.host->done, stream);
+}
+
+Result<CaptureTips> Context::capture_tips(Stream stream) const {
+  CaptureTips found;
+  int status = kNotCapturing;
+  void* graph = nullptr;
+  const void* nodes = nullptr;
+  std::size_t count = 0;
+  const int code = driver_.capture_info(stream, &status, &found.capture, &graph, &nodes, &count);
+  if (code != kSuccess) return driver_.error("cuStreamGetCaptureInfo", code);
+  if (status != kCapturing) return Error{"the stream's capture has been invalidated"};
+  auto* const* const begin = static_cast<void* const*>(nodes);
+  found.nodes.assign(begin, begin + count);
+  return found;
+}
+
+Result<bool> Context::change_tips(const CaptureTips& tips, unsigned how, Stream stream) const {
+  std::vector<void*> nodes = tips.nodes;
+  const int code = driver_.set_dependencies(stream, nodes.data(), nodes.size(), how);
+  if (code != kSuccess) return driver_.error("cuStreamUpdateCaptureDependencies", code);
+  return true;
+}
+
+Result<bool> Context::add_capture_tips(const CaptureTips& tips, Stream stream) const {
+  return change_tips(tips, kAddDependencies, stream);
+}
+
+Result<bool> Context::set_capture_tips(const CaptureTips& tips, Stream stream) const {
+  return change_tips(tips, kSetDependencies, stream);
+}
+
+Result<Address> Context::scratch() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (scratch_) return scratch_;
+    const OutsideCapture now(driver_);
+    if (const int code = driver_.allocate(&scratch_, kScratchBytes); code != kSuccess) {
+      scratch_ = 0;
+      return driver_.error("cuMemAlloc", code);
+    }
+    all_numbers_.push_back(scratch_);
+  }
+  // Zeros stay zeros in all reductions, so that no measurement meets denormal numbers.
+  const auto filled = fill_now(scratch_, 0, kScratchBytes);
+  if (!filled) return filled.error();
+  return scratch_;
+}
+
 Result<bool> Context::fill_now(Address to, unsigned char with, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   const OutsideCapture now(driver_);

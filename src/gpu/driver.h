@@ -23,9 +23,11 @@ inline constexpr int kAttributeDevice = 9;
 inline constexpr unsigned kMemoryOfDevice = 2, kMemoryOfAnyKind = 4;
 inline constexpr std::size_t kMostPitch = 0x7fffffff;
 inline constexpr unsigned kHostPortable = 1, kHostMapped = 2;
-inline constexpr unsigned kStreamNonBlocking = 1, kEventWithoutTiming = 2;
+inline constexpr unsigned kStreamNonBlocking = 1, kEventWithTiming = 0, kEventWithoutTiming = 2;
 inline constexpr unsigned kNoDestructorSync = 1, kMoveReference = 1;
 inline constexpr int kCaptureRelaxed = 2;
+// Flags of cuStreamUpdateCaptureDependencies: whether nodes are added, or replace those before.
+inline constexpr unsigned kAddDependencies = 0, kSetDependencies = 1;
 // Device attribute: whether kernels may run while the host accesses managed memory.
 inline constexpr int kDeviceSharesManagedMemory = 89;
 // Device attributes: number of multiprocessors, and of threads that fit into one.
@@ -73,6 +75,8 @@ struct RowsCopy {
   X(create_event, cuEventCreate, (Event * event, unsigned flags))                                  \
   X(record, cuEventRecord, (Event event, Stream stream))                                           \
   X(query, cuEventQuery, (Event event))                                                            \
+  X(elapsed, cuEventElapsedTime, (float* milliseconds, Event from, Event to))                      \
+  X(wait_event, cuStreamWaitEvent, (Stream stream, Event event, unsigned flags))                   \
   X(destroy_event, cuEventDestroy_v2, (Event event))                                               \
   X(load_module, cuModuleLoadData, (void** module, const void* image))                             \
   X(function, cuModuleGetFunction, (void** function, void* module, const char* name))              \
@@ -102,6 +106,8 @@ struct RowsCopy {
   X(share_memory, cuIpcGetMemHandle, (MemoryHandle * handle, Address address))                    \
   X(open_memory, cuIpcOpenMemHandle_v2, (Address * address, MemoryHandle handle, unsigned flags)) \
   X(close_memory, cuIpcCloseMemHandle, (Address address))                                         \
+  X(set_dependencies, cuStreamUpdateCaptureDependencies,                                          \
+    (Stream stream, void** nodes, std::size_t count, unsigned flags))                             \
   X(write_value, cuStreamWriteValue64_v2,                                                         \
     (Stream stream, Address to, std::uint64_t value, unsigned flags))                             \
   X(wait_value, cuStreamWaitValue64_v2,                                                           \

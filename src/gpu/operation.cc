@@ -50,6 +50,12 @@ Operation::Operation(OperationOwner* owner, Context* context, ByKernel by_kernel
       by_kernel_(std::move(by_kernel)),
       path_(by_kernel_.form.apart ? "in three kernels" : "in one kernel") {}
 
+Operation::Operation(OperationOwner* owner, Context* context, ByNccl by_nccl, Holdings holdings)
+    : owner_(owner),
+      context_(context),
+      holdings_(std::move(holdings)),
+      by_nccl_(std::move(by_nccl)) {}
+
 Result<bool> Operation::start(Stream stream) {
   if (const auto good = not_failed(); !good) return good;
   started_.store(true, std::memory_order_relaxed);
@@ -66,13 +72,13 @@ Result<bool> Operation::failed_with(const Error& error) {
 }
 
 Result<bool> Operation::run(Stream stream) {
-  if (!is_by_kernel()) {
+  if (!is_by_kernel() && !is_by_nccl()) {
     const auto started = start(stream);
     return started ? wait(stream) : started;
   }
   if (const auto good = not_failed(); !good) return good;
   started_.store(true, std::memory_order_relaxed);
-  const auto enqueued = enqueue_phases(kAll, stream);
+  const auto enqueued = is_by_nccl() ? run_by_nccl(stream) : enqueue_phases(kAll, stream);
   return enqueued ? enqueued : failed_with(enqueued.error());
 }
 
@@ -154,6 +160,7 @@ Result<bool> Operation::wait_for_end(std::size_t chunk, Stream stream) {
 
 Result<bool> Operation::enqueue_start(Stream stream) {
   if (is_by_kernel()) return enqueue_phases(kPublish, stream);
+  if (is_by_nccl()) return start_by_nccl(stream);
   bool captured = false;
   if (const auto held = held_by_graph(stream, &captured); !held) return held;
   for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
@@ -174,6 +181,7 @@ Result<bool> Operation::wait(Stream stream) {
 
 Result<bool> Operation::enqueue_wait(Stream stream) {
   if (is_by_kernel()) return enqueue_phases(kFinish, stream);
+  if (is_by_nccl()) return wait_by_nccl(stream);
   bool captured = false;
   if (const auto held = held_by_graph(stream, &captured); !held) return held;
   for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) {
@@ -188,6 +196,9 @@ Result<weft_gpu_flags> Operation::flags() {
   if (is_by_kernel()) {
     return Error{
         "a kernel of Weft's carries this collective out, and waits for it (WEFT_GPU_ONE_KERNEL)"};
+  }
+  if (is_by_nccl()) {
+    return Error{"NCCL carries this collective out, which no kernel can start (WEFT_GPU_NCCL)"};
   }
   if (!is_persistent()) return Error{"a kernel can start only a persistent collective"};
   if (chunks_.size() != 1 || holdings_.pinned.memory) {
@@ -262,6 +273,7 @@ Result<bool> Operation::record_and(const Result<bool>& error, bool captured, Str
 // runs any more, and after a reset the events are gone; both count as completed.
 bool Operation::streams_have_passed() const {
   if (context_->is_gone()) return true;
+  if (is_by_nccl() && !by_nccl_.comm->has_ended()) return false;
   const std::lock_guard lock(mutex_);
   return std::all_of(used_.begin(), used_.end(), [this](const auto& one) {
     return context_->driver().query(one.event) != kNotReady;
@@ -292,6 +304,13 @@ void Operation::fail_if_given_up() {
   fail(
       {"a collective in one kernel was given up: a rank has ended, or has started it again"
        " before it had waited for it"});
+}
+
+bool Operation::is_lost() {
+  fail_if_given_up();
+  if (is_by_kernel()) return by_kernel_.peers->is_given_up(by_kernel_.spot);
+  if (const auto state = by_nccl_.comm->state(); !state) fail(state.error());
+  return failed_.load(std::memory_order_acquire);
 }
 
 // Returns whether a kernel has given up the operation. No kernel waits for it then.

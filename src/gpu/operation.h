@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "gpu/context.h"
 #include "gpu/forms.h"
+#include "gpu/nccl.h"
 #include "gpu/options.h"
 #include "gpu/peers.h"
 #include "gpu/untold.h"
@@ -78,6 +79,12 @@ struct ByKernel {
   std::size_t slot_bytes = 0;  // bytes of each of the two slots there
 };
 
+// ByNccl: a collective that NCCL carries out in streams. The agent only asks NCCL for errors.
+struct ByNccl {
+  std::shared_ptr<NcclComm> comm;
+  NcclCall call;
+};
+
 class Operation;
 
 // OperationOwner: what operations need of the process-wide state that owns them.
@@ -109,6 +116,7 @@ class Operation {
             std::unique_ptr<Collective> collective, Holdings holdings,
             std::shared_ptr<Order> order);
   Operation(OperationOwner* owner, Context* context, ByKernel by_kernel, Holdings holdings);
+  Operation(OperationOwner* owner, Context* context, ByNccl by_nccl, Holdings holdings);
 
   Result<bool> start(Stream stream);
   Result<bool> wait(Stream stream);
@@ -123,6 +131,9 @@ class Operation {
   // Returns the operation's error if it has failed, otherwise true.
   Result<bool> status() { return not_failed(); }
   bool is_by_kernel() const { return by_kernel_.peers != nullptr; }
+  bool is_by_nccl() const { return by_nccl_.comm != nullptr; }
+  // Gives the operation up, since another rank takes no part in it. Streams do not wait for it.
+  void abandon() { fail({"another rank has failed"}, false); }
   // Returns text that says how the data are transferred.
   const std::string& path() const { return path_; }
   void set_path(std::string path) { path_ = std::move(path); }
@@ -141,6 +152,13 @@ class Operation {
   Result<bool> enqueue_wait(Stream stream);
   Result<bool> enqueue_phases(int phases, Stream stream);
   Result<bool> launch_phases(int phases, Stream stream);
+  // The following four functions are for collectives by NCCL (operation_nccl.cc).
+  Result<bool> start_by_nccl(Stream stream);
+  Result<bool> branch_by_nccl(Stream stream);
+  Result<bool> wait_by_nccl(Stream stream);
+  Result<bool> run_by_nccl(Stream stream);
+  // Returns whether an operation that the agent only watches must be given up.
+  bool is_lost();
   // Says whether copies go into the collective's memory or out of it.
   enum class Way { in, out };
   // Returns the copies in the form in which a kernel makes them; nothing if the driver must make
@@ -172,6 +190,7 @@ class Operation {
   const std::shared_ptr<Order> order_;
   const std::uint64_t number_ = 0;  // position among the collectives of order_
   const ByKernel by_kernel_;
+  const ByNccl by_nccl_;
   // Whether kernels can access all memory that the chunks copy.
   const bool kernels_reach_all_ = true;
   std::string path_ = "by calls of MPI's";
@@ -184,13 +203,17 @@ class Operation {
   std::atomic<bool> started_{false};
   // True if a collective of kernels alone was started and waited for by two calls.
   std::atomic<bool> in_halves_{false};
+  // True from a start by NCCL outside of captures until the next wait.
+  std::atomic<bool> in_flight_{false};
   std::atomic<int> references_{1};
   std::atomic<bool> failed_{false};
   // leaving_: no stream will start the operation any more. left_: the agent no longer uses it.
   std::atomic<bool> leaving_{false}, left_{false};
-  mutable std::mutex mutex_;  // guards the next three members
+  mutable std::mutex mutex_;  // guards the next four members
   Error why_failed_;
   bool is_told_ = false;  // whether the user was told of the error, or need not be
+  // The end of the branch in which NCCL runs in the capture of the last captured start.
+  CaptureTips branch_;
   // A stream in which work of the operation was enqueued, and the event recorded behind that work.
   // The event of the first stream belongs to holdings_.
   struct Used {

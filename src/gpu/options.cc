@@ -38,16 +38,20 @@ bool read_bytes(const char* variable, std::size_t* bytes) {
 // has a wrong value. The documentation's table of variables is made of the lines below.
 // Variable WEFT_GPU_ONE_KERNEL: whether kernels alone carry collectives out: auto, on, off.
 // Variable WEFT_GPU_ONE_KERNEL_BYTES: up to how many bytes of a rank they carry.
+// Variable WEFT_GPU_NCCL: whether NCCL may carry out persistent collectives: auto, on, off.
 // Variable WEFT_GPU_NOTIFY: how streams announce starts and wait for ends: kernel, stream, auto.
 // Variable WEFT_GPU_KERNEL_COPY: up to how many bytes kernels that announce starts or wait copy.
 Result<Options> options_of_environment() {
-  static constexpr const char* kOneKernel[] = {"auto", "on", "off"};
+  static constexpr const char* kUse[] = {"auto", "on", "off"};
   static constexpr const char* kNotify[] = {"kernel", "stream", "auto"};
-  const int one_kernel = chosen("WEFT_GPU_ONE_KERNEL", kOneKernel, 0);
+  const int one_kernel = chosen("WEFT_GPU_ONE_KERNEL", kUse, 0);
+  const int nccl = chosen("WEFT_GPU_NCCL", kUse, 0);
   const int notify = chosen("WEFT_GPU_NOTIFY", kNotify, 0);
   if (one_kernel < 0) return Error{"WEFT_GPU_ONE_KERNEL is auto, on or off"};
+  if (nccl < 0) return Error{"WEFT_GPU_NCCL is auto, on or off"};
   if (notify < 0) return Error{"WEFT_GPU_NOTIFY is kernel, stream or auto"};
-  Options made{static_cast<OneKernel>(one_kernel), static_cast<Notify>(notify)};
+  Options made{static_cast<OneKernel>(one_kernel), static_cast<Notify>(notify),
+               static_cast<UseNccl>(nccl)};
   if (!read_bytes("WEFT_GPU_KERNEL_COPY", &made.copied_by_kernels)) {
     return Error{"WEFT_GPU_KERNEL_COPY is a number of bytes"};
   }

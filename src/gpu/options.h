@@ -16,10 +16,14 @@ enum class OneKernel { automatic, on, off };
 // Weft, or by the driver's stream memory operations. `automatic` uses the latter if the device has
 // them. Streams that are being captured always use kernels.
 enum class Notify { kernel, stream, automatic };
+// Says whether NCCL may carry out persistent collectives. `automatic`: it does where it was
+// measured to be faster. `on`: it does wherever it can.
+enum class UseNccl { automatic, on, off };
 
 struct Options {
   OneKernel one_kernel = OneKernel::automatic;
   Notify notify = Notify::kernel;
+  UseNccl nccl = UseNccl::automatic;
   // Most bytes that the kernels which announce a start or wait for an end copy themselves.
   std::size_t copied_by_kernels = 32 << 10;
   // How long the initialisation of a collective may measure in which form kernels carry it out.

@@ -94,6 +94,12 @@ Operation* Runtime::add(Context* context, ByKernel by_kernel, Holdings held) {
   return made;
 }
 
+Operation* Runtime::add(Context* context, ByNccl by_nccl, Holdings held) {
+  auto* const made = new Operation(this, context, std::move(by_nccl), std::move(held));
+  agent_.keep(made);
+  return made;
+}
+
 void Runtime::release(Operation* operation) {
   if (!operation->release()) return;
   const std::lock_guard lock(released_mutex_);
@@ -111,7 +117,7 @@ void Runtime::collect() {
   for (Operation* one : all) {
     if (!one->leaving_.load(std::memory_order_relaxed) && one->streams_have_passed()) {
       one->leaving_.store(true, std::memory_order_release);
-      if (one->is_by_kernel()) agent_.forget(one);
+      if (one->is_by_kernel() || one->is_by_nccl()) agent_.forget(one);
     }
     if (!one->left_.load(std::memory_order_acquire)) {
       kept.push_back(one);
@@ -129,6 +135,12 @@ void Runtime::give_back(Operation* operation) {
   if (operation->is_by_kernel()) {
     operation->context_->let_wait(-by_kernel.form.waiting());
     if (operation->leaves_its_spot_in_order()) by_kernel.peers->give_back(by_kernel.spot);
+  }
+  if (operation->is_by_nccl()) {
+    NcclComm& comm = *operation->by_nccl_.comm;
+    // After a failure the ranks may have used the communicator differently.
+    if (operation->failed_.load(std::memory_order_acquire)) comm.abort();
+    comm.give_back();
   }
   operation->give_back_events();
   operation->context_->give_back(held.channels, held.pinned, held.event);

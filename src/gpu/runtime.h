@@ -55,6 +55,9 @@ class Runtime final : public OperationOwner {
   // Makes an operation that kernels alone carry out, with the resources from hold(). Its memory
   // (spot) is in use until the operation is destroyed.
   Operation* add(Context* context, ByKernel by_kernel, Holdings held);
+  // Makes an operation that NCCL carries out. Its communicator is in use until the operation is
+  // destroyed.
+  Operation* add(Context* context, ByNccl by_nccl, Holdings held);
   void release(Operation* operation) override;
 
   // Frees operations that nothing uses any more, for reuse of their resources.

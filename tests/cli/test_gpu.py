@@ -78,7 +78,8 @@ def test_equal(mpi, engine, amount, tmp_path):
 
 def run(name, *options, ranks=3, limit_s=180, mpi="mpich", engine="", **variables):
     """Runs one of the programs for GPUs. `engine` is Weft's; if it is empty, the program runs
-    without Weft."""
+    without Weft. Collectives do not go by NCCL unless `variables` says so, since this machine's own
+    NCCL finds none of the stand-in's devices."""
     library = mpi_libraries.implementation(mpi)
     program = library.program(name)
     if not program.exists():
@@ -86,7 +87,7 @@ def run(name, *options, ranks=3, limit_s=180, mpi="mpich", engine="", **variable
     weft = [installation.weft_command(), "run", "--engine", engine, "--"] if engine else []
     return subprocess.run(
         [str(word) for word in [*library.launcher(ranks), *weft, program, *options]],
-        env={**os.environ, **library.environment(), **variables},
+        env={**os.environ, **library.environment(), "WEFT_GPU_NCCL": "off", **variables},
         capture_output=True,
         text=True,
         timeout=limit_s,
@@ -270,6 +271,7 @@ def test_a_library_that_lacks_only_calls_with_large_counts(
     "variable, value, words",
     [
         ("WEFT_GPU_NOTIFY", "always", "WEFT_GPU_NOTIFY is kernel, stream or auto"),
+        ("WEFT_GPU_NCCL", "always", "WEFT_GPU_NCCL is auto, on or off"),
         ("WEFT_GPU_KERNEL_COPY", "32KiB", "WEFT_GPU_KERNEL_COPY is a number of bytes"),
         ("WEFT_GPU_KERNEL_COPY", "-1", "WEFT_GPU_KERNEL_COPY is a number of bytes"),
     ],
@@ -322,6 +324,30 @@ def test_stencil_begins_on_the_device():
     small = ("--order", 64, "--steps", 2, "--repetitions", 1, "--methods", "default,notify,graphs")
     two_rows = str(2 * 64 * 8)
     measured("gpu_stencil", *small, ranks=2, WEFT_STANDIN_MOST_AT_ONCE=two_rows)
+
+
+def test_conjugate_gradients_are_right_by_every_method():
+    """Three ranks have different numbers of planes."""
+    said = measured("gpu_cg", "--order", 8, "--repetitions", 1)
+    assert "all solutions right" in said
+    rows = [line.split() for line in said.splitlines() if "iterations" in line and "[" in line]
+    assert [row[0] for row in rows if row[0] != "a"] == ["default", "notify", "graphs"]
+    assert len({row[5] for row in rows if row[0] != "a"}) == 1, "the methods differ"
+
+
+def test_conjugate_gradients_by_nccl_in_a_graph():
+    variables = {"WEFT_STANDIN_DEVICES": "2", "LD_LIBRARY_PATH": str(standins.NCCL)}
+    small = ("--order", 6, "--repetitions", 1, "--methods", "notify,graphs")
+    said = measured("gpu_cg", *small, ranks=2, WEFT_GPU_NCCL="on", **variables)
+    assert "sums go by NCCL" in said and "all solutions right" in said
+
+
+def test_conjugate_gradients_in_a_graph_are_really_computed():
+    if not weft_gpu.has_kernels():
+        pytest.skip("this machine had no nvcc for the build, and could not fetch it")
+    small = ("--order", 6, "--repetitions", 1, "--most", 100, "--methods", "graphs")
+    done = run("gpu_cg", "--driver", STANDIN, *small, ranks=1, WEFT_STANDIN_IDLE_GRAPHS="1")
+    assert done.returncode == 1 and "WRONG SOLUTIONS" in done.stdout
 
 
 def test_notify_measures_both():
@@ -388,7 +414,9 @@ def test_programs_say_what_is_wrong():
     assert run("gpu_notify", "--turns", 0, ranks=1).returncode == 2
     done = run("gpu_allreduce", "--bytes", "12", ranks=1)
     assert "multiples of 8" in done.stderr
-    for name in ("gpu_notify", "gpu_allreduce", "gpu_fft3d"):
+    assert "even numbers" in run("gpu_cg", "--batch", 3, ranks=1).stderr
+    assert "each rank needs a plane" in run("gpu_cg", "--order", 1, ranks=2).stderr
+    for name in ("gpu_cg", "gpu_notify", "gpu_allreduce", "gpu_fft3d"):
         done = run(name, "--driver", "libweft-nowhere.so", ranks=1)
         assert done.returncode == 77
         assert "there is no GPU here" in done.stderr

@@ -11,6 +11,7 @@
 #include "gpu/short_copies.h"
 #include "standin.h"
 #include "streams.h"
+#include "timeline.h"
 #include "weft_gpu_device.h"
 
 namespace standin {
@@ -62,6 +63,7 @@ void wait(void* const* parameters) {
 struct Function {
   const Kernel* kernel;
   std::uint64_t context;
+  std::string name;
 };
 
 std::mutex kernels_mutex;
@@ -100,7 +102,7 @@ DRIVER int cuModuleGetFunction(void** function, void*, const char* name) {
   const std::uint64_t mine = owner().id;
   // An existing entry is not changed, since another thread may be using it.
   const auto [made, is_new] = functions.try_emplace({&found->second, mine});
-  if (is_new) made->second = {&found->second, mine};
+  if (is_new) made->second = {&found->second, mine, name};
   *function = &made->second;
   return kSuccess;
 }
@@ -117,17 +119,17 @@ bool is_of_another_context(void* function) {
 
 // Returns what a launch of the kernel does, with copies of its parameters.
 Task task_of(void* function, void** parameters) {
-  const Kernel* const kernel = static_cast<const Function*>(function)->kernel;
+  const auto& [kernel, context, name] = *static_cast<const Function*>(function);
   auto copies = std::make_shared<std::vector<std::vector<std::byte>>>();
   for (std::size_t i = 0; i < kernel->sizes.size(); ++i) {
     const auto* const begin = static_cast<const std::byte*>(parameters[i]);
     copies->emplace_back(begin, begin + kernel->sizes[i]);
   }
-  return [kernel, copies] {
+  return named(name, [run = kernel->run, copies] {
     std::vector<void*> given;
     for (auto& one : *copies) given.push_back(one.data());
-    kernel->run(given.data());
-  };
+    run(given.data());
+  });
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Streams, events, copies and graphs of the stand-in for CUDA's driver. A stream is a thread with a
+// Streams, events and graphs of the stand-in for CUDA's driver. A stream is a thread with a
 // queue. Captured work becomes nodes of a graph. Each captured stream is numbered in the graph
 // (tag_range). A launched graph has one thread for each of these numbers except the first, so that
 // its branches run concurrently as on a device.
@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "standin.h"
+#include "timeline.h"
 #include "weft_gpu_device.h"
 
 namespace standin {
@@ -50,8 +51,9 @@ class Launch {
   void run() {
     std::vector<std::thread> others;
     for (int tag_range = 1; tag_range < graph_.tag_ranges; ++tag_range) {
-      others.emplace_back([this, tag_range, device = device_here] {
+      others.emplace_back([this, tag_range, device = device_here, track = current_track()] {
         device_here = device;
+        begin_track(track + ", branch " + std::to_string(tag_range));
         run(tag_range);
       });
     }
@@ -88,10 +90,13 @@ class Launch {
 
 struct Stream;
 
+std::atomic<std::uint64_t> captures_so_far{0};
+
 // Modes of captures and of threads: which calls are forbidden, and to which threads.
 constexpr int kGlobal = 0, kRelaxed = 2;
 
 struct Capture {
+  const std::uint64_t id = ++captures_so_far;  // never used again
   std::shared_ptr<Graph> graph = std::make_shared<Graph>();
   Stream* origin = nullptr;
   std::map<Stream*, std::vector<int>> tips;  // nodes for which the next node of a stream waits
@@ -99,6 +104,8 @@ struct Capture {
   std::thread::id thread;
   int mode = kGlobal;
   bool broken = false;
+  std::vector<int> let_go;   // nodes that were taken out of a stream's tips
+  std::vector<void*> shown;  // tips in the form in which the driver returns them
 
   void join(Stream* stream) {
     if (tag_ranges.emplace(stream, graph->tag_ranges).second) ++graph->tag_ranges;
@@ -108,10 +115,22 @@ struct Capture {
     graph->nodes.push_back({std::move(task), tips[stream], tag_ranges[stream]});
     tips[stream] = {number};
   }
+  // Replaces the tips of a stream, or adds some. A replaced tip need not precede the origin's last
+  // node. What follows in the stream gets a thread of its own, since it no longer waits for that.
+  void change_tips(Stream* stream, const std::vector<int>& nodes, bool replaces) {
+    auto& its = tips[stream];
+    if (replaces) {
+      let_go.insert(let_go.end(), its.begin(), its.end());
+      its.clear();
+      tag_ranges[stream] = graph->tag_ranges++;
+    }
+    its.insert(its.end(), nodes.begin(), nodes.end());
+  }
   // Returns whether all nodes of other streams precede the last node of the origin.
   bool joined() const {
     std::vector<bool> before(graph->nodes.size());
     for (const int tip : tips.at(origin)) before[static_cast<std::size_t>(tip)] = true;
+    for (const int node : let_go) before[static_cast<std::size_t>(node)] = true;
     for (std::size_t i = graph->nodes.size(); i-- > 0;) {
       if (!before[i]) continue;
       for (const int one : graph->nodes[i].after) before[static_cast<std::size_t>(one)] = true;
@@ -130,6 +149,7 @@ struct Stream {
   std::condition_variable changed;
   std::deque<Task> queue;
   bool busy = false, ends = false;
+  std::atomic<std::uint64_t> worked{0};  // number of tasks so far, without events
   std::thread thread{[this] { run(); }};
 
   ~Stream() {
@@ -153,7 +173,9 @@ struct Stream {
 
  private:
   void run() {
+    static std::atomic<int> streams_so_far{0};
     device_here = its.device;
+    begin_track("stream " + std::to_string(++streams_so_far));
     std::unique_lock lock(mutex);
     while (true) {
       changed.wait(lock, [this] { return !queue.empty() || ends; });
@@ -178,6 +200,7 @@ struct Event {
     std::mutex mutex;
     std::condition_variable changed;
     std::uint64_t reached = 0;
+    std::uint64_t worked = 0;  // tasks of the stream before the latest recording
   };
   std::shared_ptr<State> state = std::make_shared<State>();
   std::uint64_t recorded = 0;
@@ -277,7 +300,8 @@ int enqueue(void* handle, Task task) {
     capture->add(stream, std::move(task));
     return kSuccess;
   }
-  stream->push([task = std::move(task)] {
+  stream->push([stream, task = std::move(task)] {
+    ++stream->worked;
     if (!failed_for_good()) task();
   });
   return kSuccess;
@@ -308,15 +332,7 @@ int wait_as_default_stream() {
   return kSuccess;
 }
 
-}  // namespace standin
-
-using namespace standin;
-
-// ---- The driver's functions --------------------------------------------------------
-
-// Copies from or to pageable memory. The caller waits until the copy is complete.
-static int copy_pageable(Address to, Address from, std::size_t bytes, void* stream) {
-  if (!may_copy_now(to, from, bytes)) return kInvalidValue;
+int wait_before_copy(void* stream) {
   {
     const std::lock_guard lock(captures);
     if (stream_of(stream)->capture) {
@@ -326,75 +342,14 @@ static int copy_pageable(Address to, Address from, std::size_t bytes, void* stre
   }
   if (!may_allocate()) return kCaptureUnsupported;
   stream_of(stream)->drain();
-  std::memmove(reachable(to), reachable(from), bytes);
   return kSuccess;
 }
 
-DRIVER int cuMemcpyAsync(Address to, Address from, std::size_t bytes, void* stream) {
-  if (const int code = stopped_without_context("cuMemcpyAsync")) return code;
-  for (const Address one : {to, from}) {
-    if (is_block_of_device(one, bytes) || is_pinned(one, bytes)) continue;
-    const bool pageable = is_unknown(one) && !is_pinned(one, 1);
-    return pageable ? copy_pageable(to, from, bytes, stream) : kInvalidValue;
-  }
-  return enqueue(stream, [=] {
-    wait_while_copies_are_held();
-    if (may_run({{to, bytes}, {from, bytes}})) {
-      std::memcpy(reachable(to), reachable(from), bytes);
-    }
-  });
-}
+}  // namespace standin
 
-// Declared as in cuda.h.
-struct CUDA_MEMCPY2D {
-  std::size_t from_x, from_y;
-  unsigned from_type;
-  const void* from_host;
-  Address from;
-  void* from_array;
-  std::size_t from_pitch;
-  std::size_t to_x, to_y;
-  unsigned to_type;
-  void* to_host;
-  Address to;
-  void* to_array;
-  std::size_t to_pitch;
-  std::size_t bytes, rows;
-};
+using namespace standin;
 
-DRIVER int cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* given, void* stream) {
-  if (const int code = stopped_without_context("cuMemcpy2DAsync")) return code;
-  constexpr unsigned kUnified = 4;
-  constexpr std::size_t kMostPitch = 0x7fffffff;
-  const CUDA_MEMCPY2D c = *given;
-  if (c.rows == 0 || c.from_type != kUnified || c.to_type != kUnified) return kInvalidValue;
-  if (c.from_x || c.from_y || c.to_x || c.to_y) return kInvalidValue;
-  for (const std::size_t pitch : {c.from_pitch, c.to_pitch}) {
-    if (pitch < c.bytes || pitch > kMostPitch) return kInvalidValue;
-  }
-  const std::vector<Range> ranges = {{c.from, (c.rows - 1) * c.from_pitch + c.bytes},
-                                     {c.to, (c.rows - 1) * c.to_pitch + c.bytes}};
-  for (const Range& one : ranges) {
-    if (!is_block_of_device(one.begin, one.bytes) && !is_pinned(one.begin, one.bytes)) {
-      return kInvalidValue;
-    }
-  }
-  return enqueue(stream, [=] {
-    if (!may_run(ranges)) return;
-    for (std::size_t row = 0; row < c.rows; ++row) {
-      std::memcpy(reachable(c.to + row * c.to_pitch), reachable(c.from + row * c.from_pitch),
-                  c.bytes);
-    }
-  });
-}
-
-DRIVER int cuMemsetD8Async(Address to, unsigned char with, std::size_t bytes, void* stream) {
-  if (const int code = stopped_without_context("cuMemsetD8Async")) return code;
-  if (!is_block_of_device(to, bytes)) return kInvalidValue;
-  return enqueue(stream, [=] {
-    if (may_run({{to, bytes}})) std::memset(reachable(to), with, bytes);
-  });
-}
+// ---- The driver's functions --------------------------------------------------------
 
 DRIVER int cuStreamWriteValue64_v2(void* stream, Address to, std::uint64_t value, unsigned) {
   if (const int code = stopped_without_context("cuStreamWriteValue64")) return code;
@@ -462,8 +417,9 @@ DRIVER int cuEventRecord(void* handle, void* stream_handle) {
     return kSuccess;
   }
   const std::uint64_t number = ++event->recorded;
-  stream->push([state = event->state, number] {
+  stream->push([state = event->state, number, stream] {
     const std::lock_guard lock(state->mutex);
+    state->worked = stream->worked;
     state->reached = std::max(state->reached, number);
     state->changed.notify_all();
   });
@@ -478,6 +434,22 @@ DRIVER int cuEventQuery(void* handle) {
   const std::lock_guard lock(captures);
   const std::lock_guard state_lock(event->state->mutex);
   return event->state->reached >= event->recorded ? kSuccess : kNotReady;
+}
+
+// The stand-in knows no times: each task between the two events counts as a microsecond.
+DRIVER int cuEventElapsedTime(float* milliseconds, void* from, void* to) {
+  if (const int code = stopped("cuEventElapsedTime")) return code;
+  std::uint64_t worked[2] = {};
+  for (int i = 0; i < 2; ++i) {
+    const auto& event = *static_cast<Event*>(i == 0 ? from : to);
+    const std::lock_guard lock(captures);
+    const std::lock_guard state_lock(event.state->mutex);
+    if (event.recorded == 0) return kInvalidHandle;
+    if (event.state->reached < event.recorded) return kNotReady;
+    worked[i] = event.state->worked;
+  }
+  *milliseconds = static_cast<float>(worked[1] - worked[0]) / 1000;
+  return kSuccess;
 }
 
 DRIVER int cuStreamWaitEvent(void* stream_handle, void* handle, unsigned) {
@@ -540,15 +512,36 @@ DRIVER int cuStreamEndCapture(void* handle, void** graph) {
 }
 
 DRIVER int cuStreamGetCaptureInfo_v2(void* handle, int* status, std::uint64_t* id, void** graph,
-                                     const void**, std::size_t*) {
+                                     const void** nodes, std::size_t* count) {
   if (const int code = stopped("cuStreamGetCaptureInfo")) return code;
   Stream* const stream = stream_of(handle);
   const std::lock_guard lock(captures);
   const auto& capture = stream->capture;
   *status = !capture ? 0 : capture->broken ? 2 : 1;
   if (*status != 1) return kSuccess;
-  if (id) *id = reinterpret_cast<std::uint64_t>(capture.get());
+  if (id) *id = capture->id;
   if (graph) *graph = &capture->graph;
+  if (!nodes) return kSuccess;
+  capture->shown.clear();
+  for (const int tip : capture->tips[stream]) {
+    capture->shown.push_back(reinterpret_cast<void*>(std::intptr_t{tip} + 1));
+  }
+  *nodes = capture->shown.data(), *count = capture->shown.size();
+  return kSuccess;
+}
+
+DRIVER int cuStreamUpdateCaptureDependencies(void* handle, void** nodes, std::size_t count,
+                                             unsigned flags) {
+  if (const int code = stopped("cuStreamUpdateCaptureDependencies")) return code;
+  constexpr unsigned kSet = 1;
+  Stream* const stream = stream_of(handle);
+  const std::lock_guard lock(captures);
+  if (!stream->capture || stream->capture->broken) return kInvalidValue;
+  std::vector<int> tips;
+  for (std::size_t i = 0; i < count; ++i) {
+    tips.push_back(static_cast<int>(reinterpret_cast<std::intptr_t>(nodes[i]) - 1));
+  }
+  stream->capture->change_tips(stream, tips, flags == kSet);
   return kSuccess;
 }
 

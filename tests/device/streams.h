@@ -14,6 +14,10 @@ using Task = std::function<void()>;
 // Enqueues the task in the stream, or adds it to the graph into which the stream is being captured.
 int enqueue(void* stream, Task task);
 
+// Waits for the stream's work before a copy from or to pageable memory. Returns an error, which
+// ends the capture, if the stream is being captured.
+int wait_before_copy(void* stream);
+
 extern thread_local int device_here;  // number of the device whose work this thread does
 
 struct Range {

@@ -10,7 +10,7 @@ import pytest
 from pages import ROOT
 
 SOURCES = sorted((ROOT / "kernels").glob("*.cc"))
-OF_GPUS = "gpu_"  # docs/gpu.md is the page of programs with this prefix
+OF_GPUS = "gpu_"  # docs/kernels/gpu.md is the page of programs with this prefix
 NAMES = [path.stem for path in SOURCES if not path.name.startswith(OF_GPUS)]
 
 

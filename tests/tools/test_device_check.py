@@ -457,6 +457,7 @@ LAUNCHER = """\
 import os, pathlib, sys
 SHORT = {{
     "gpu_stencil": "--order 24 --steps 4 --repetitions 1",
+    "gpu_cg": "--order 8 --repetitions 1",
     "gpu_notify": "--turns 2 --gap-ms 1 --bytes 65536 --repetitions 1 --blocks 2",
     "gpu_allreduce": "--bytes 8,4096 --turns 2 --blas {standin}",
     "gpu_fft3d": "--order 12 --blocks 2 --repetitions 1 --work 1,2 --fft {standin}",

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.long  # few changes affect this tool of the repository
 ROOT = installation.ROOT
 PROGRAMS = ("overlap", "nbceff", "latency", "pingpong", "plan", "replay", "idle", "weft-probe")
 PROGRAMS += ("iallreduce_kernel", "gemv_alltoall", "gemm_allgather", "pipecg", "stencil", "cpals")
-PROGRAMS += ("atmosphere", "gpu_stencil", "gpu_notify", "gpu_allreduce", "gpu_fft3d")
+PROGRAMS += ("atmosphere", "gpu_stencil", "gpu_cg", "gpu_notify", "gpu_allreduce", "gpu_fft3d")
 FAMILIES = ("mpich", "openmpi")
 EXPECTED = {
     "bin/weft",

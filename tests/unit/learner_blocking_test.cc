@@ -14,7 +14,7 @@ namespace {
 // The faster the call's variant is, the longer is the computation between calls.
 TEST(Learner, ABlockingCallIsMeasuredByItsOwnTime) {
   for (const int fastest : {0, 1, 2}) {
-    Program program;
+    SimulatedProgram program;
     Learner::Settings settings;
     settings.by_own_time = true;
     std::vector<std::int64_t> ms(3, 12);
@@ -36,7 +36,7 @@ TEST(Learner, ABlockingCallIsMeasuredByItsOwnTime) {
 TEST(Learner, RanksThatComeLateToABlockingCallAreNoVariantsFault) {
   for (const int other_ms : {8, 13}) {
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
-      Program program;
+      SimulatedProgram program;
       Learner::Settings settings;
       settings.seed = seed;
       settings.by_own_time = settings.by_least_time = true;
@@ -61,7 +61,7 @@ TEST(Learner, RanksThatComeLateToABlockingCallAreNoVariantsFault) {
 // which the root returns early.
 TEST(Learner, AVariantThatReleasesARankLateIsMeasuredOnThatRank) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    Program program;
+    SimulatedProgram program;
     Learner::Settings settings;
     settings.seed = seed;
     settings.by_own_time = settings.by_least_time = true;
@@ -84,7 +84,7 @@ TEST(Learner, AVariantThatReleasesARankLateIsMeasuredOnThatRank) {
 // In the first counted call of the best variant the machine was disturbed.
 TEST(Learner, OneLongCallDoesNotDropTheBestVariantOfBlockingCalls) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    Program program;
+    SimulatedProgram program;
     Learner::Settings settings;
     settings.seed = seed;
     settings.by_own_time = settings.by_least_time = true;
@@ -106,7 +106,7 @@ TEST(Learner, OneLongCallDoesNotDropTheBestVariantOfBlockingCalls) {
 // Without free slots, a second call of slow variants costs more than the budget.
 TEST(Learner, TheBudgetDecidesWhetherSlowBlockingCallsAreMadeTwice) {
   for (const bool has_free_slots : {true, false}) {
-    Program program;
+    SimulatedProgram program;
     Learner::Settings settings;
     settings.by_own_time = settings.by_least_time = true;
     settings.has_free_slots = has_free_slots;
@@ -126,7 +126,7 @@ TEST(Learner, TheBudgetDecidesWhetherSlowBlockingCallsAreMadeTwice) {
 
 // For instance a call in which a rank came late.
 TEST(Learner, OneLongBlockingCallDoesNotTakeItFromTheLibrary) {
-  Program program(1);
+  SimulatedProgram program(1);
   Learner::Settings settings;
   settings.by_own_time = true;
   int tried = 0;

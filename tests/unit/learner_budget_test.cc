@@ -13,7 +13,7 @@ namespace weft {
 namespace {
 
 TEST(Learner, ASlowVariantCostsLessThanOnePerCentOfARun) {
-  Program program;
+  SimulatedProgram program;
   const int call_class = program.add_call_class(4, variants_of({10, 11, 30, 10}));
   std::int64_t least = 0;
   while (program.now_ns() < 10'000'000'000) {
@@ -31,7 +31,7 @@ struct Cost {
   std::int64_t all_ns = 0, first_ns = 0, elapsed_ns = 0;
 };
 Cost cost_in_phases(double budget_percent) {
-  Program program(2, budget_percent);
+  SimulatedProgram program(2, budget_percent);
   std::uint32_t phase = 0;
   const int call_class = program.add_call_class(4, [&](int rank, int variant, std::uint32_t call) {
     const std::int64_t ms[] = {10, 12, 25, 13};
@@ -66,7 +66,7 @@ TEST(Learner, TrialsCostNoMoreThanTheBudgetOnceTheFirstCallsAreTried) {
 }
 
 TEST(Learner, WhatTheBudgetPutsOffIsTriedLater) {
-  Program program;
+  SimulatedProgram program;
   // The variants are so similar that all are tried to the end, and so different that this has a
   // cost.
   const int call_class = program.add_call_class(6, variants_of({100, 130, 120, 120, 110, 110}));
@@ -83,7 +83,7 @@ TEST(Learner, WhatTheBudgetPutsOffIsTriedLater) {
 
 // The class keeps the static rule's variant, which is not the result of trials.
 TEST(Learner, WhatIsPutOffBeforeAnythingWasTriedIsNotSettled) {
-  Program program(2, 1e-9);
+  SimulatedProgram program(2, 1e-9);
   Learner::Settings settings;
   settings.has_free_slots = false;
   program.budget(0).spend(1'000'000'000);
@@ -94,7 +94,7 @@ TEST(Learner, WhatIsPutOffBeforeAnythingWasTriedIsNotSettled) {
 }
 
 TEST(Learner, WhatIsTriedAfterItWasPutOffIsSettled) {
-  Program program(2, 1);
+  SimulatedProgram program(2, 1);
   Learner::Settings settings;
   settings.has_free_slots = false;
   program.budget(0).spend(50'000'000);
@@ -108,7 +108,7 @@ TEST(Learner, WhatIsTriedAfterItWasPutOffIsSettled) {
 // What one rank has spent on other communicators counts for all ranks.
 TEST(Learner, TheBudgetIsThatOfTheProcessThatHasSpentMost) {
   for (const bool spent : {false, true}) {
-    Program program;
+    SimulatedProgram program;
     if (spent) program.budget(1).spend(3'600'000'000'000);
     const int call_class = program.add_call_class(6, variants_of({100, 130, 120, 120, 110, 110}));
     for (int call = 0; call < 5000; ++call) program.call(call_class);
@@ -120,7 +120,7 @@ TEST(Learner, TheBudgetIsThatOfTheProcessThatHasSpentMost) {
 
 // Checks that a call class keeps the static rule's variant, or a variant known from an earlier run,
 // even if others are faster.
-void expect_nothing_tried(Program& program, Learner::Settings settings) {
+void expect_nothing_tried(SimulatedProgram& program, Learner::Settings settings) {
   const int rules = program.add_call_class(3, variants_of({10, 5, 5}), settings);
   settings.known = {{2, 8'000'000}};
   const int known = program.add_call_class(3, variants_of({10, 5, 50}), settings);
@@ -132,7 +132,7 @@ void expect_nothing_tried(Program& program, Learner::Settings settings) {
 
 // Each of the communicators has free slots of its own.
 TEST(Learner, AProgramThatMakesCommunicatorsAgainAndAgainTriesSeldom) {
-  Program program;
+  SimulatedProgram program;
   for (int communicator = 0; communicator < 200; ++communicator) {
     program.begin_communicator();
     const int call_class = program.add_call_class(5, variants_of({10, 12, 15, 18, 12}));
@@ -146,13 +146,13 @@ TEST(Learner, AProgramThatMakesCommunicatorsAgainAndAgainTriesSeldom) {
 }
 
 TEST(Learner, WithoutABudgetWhatIsKnownIsTakenAndNothingTried) {
-  Program program(2, 0);
+  SimulatedProgram program(2, 0);
   Learner::Settings settings;
   expect_nothing_tried(program, settings);
 }
 
 TEST(Learner, TriesNothingWhereItMayNot) {
-  Program program;
+  SimulatedProgram program;
   Learner::Settings settings;
   settings.tries = false;
   expect_nothing_tried(program, settings);
@@ -160,7 +160,7 @@ TEST(Learner, TriesNothingWhereItMayNot) {
 
 // What was broken off may be tried again without using the budget.
 TEST(Learner, WhatWasBrokenOffIsNotCounted) {
-  Program program(2, 0.0001);
+  SimulatedProgram program(2, 0.0001);
   const int one = program.add_call_class(8, variants_of({10, 6, 12, 12, 12, 12, 12, 12}));
   const int other = program.add_call_class(3, variants_of({10, 12, 6}));
   for (int call = 0; call < 20; ++call) program.call(one);  // during its trials
@@ -173,7 +173,7 @@ TEST(Learner, WhatWasBrokenOffIsNotCounted) {
 // Otherwise a call class whose trials never end would use up the budget of all.
 TEST(Learner, WhatWasBrokenOffCostsNoMoreThanWasTried) {
   for (const int before : {1, 8}) {
-    Program program(2, 100);
+    SimulatedProgram program(2, 100);
     std::int64_t factor = 1;
     const int one = program.add_call_class(6, [&](int rank, int variant, std::uint32_t call) {
       return variants_of({10, 13, 12, 12, 11, 10})(rank, variant, call) * factor;
@@ -200,7 +200,7 @@ TEST(Learner, WhatWasBrokenOffCostsNoMoreThanWasTried) {
 
 // A change long after the class has settled is a change of the program. Then no slots are free.
 TEST(Learner, WhatIsPutOffIsNotTakenForMisledWhenItChangesLater) {
-  Program program(2, 0.001);
+  SimulatedProgram program(2, 0.001);
   std::int64_t factor = 1;
   const int call_class = program.add_call_class(5, [&](int rank, int variant, std::uint32_t call) {
     return variants_of({10, 13, 12, 12, 11})(rank, variant, call) * factor;

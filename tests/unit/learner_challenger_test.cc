@@ -24,7 +24,7 @@ Learner::Settings known(int variant, std::vector<std::int64_t> variants_ms, int 
 // Weft's variant challenges the library's, or the library's Weft's, within the free slots.
 TEST(Learner, AKnownVariantThatIsBeatenByNowIsLearntAboutAnew) {
   for (const int before : {kNative, 2}) {
-    Program program(2, 0.001);
+    SimulatedProgram program(2, 0.001);
     const std::vector<std::int64_t> now_ms = {120, before == kNative ? 110 : 80,
                                               before == kNative ? 80 : 110};
     const int call_class =
@@ -38,7 +38,7 @@ TEST(Learner, AKnownVariantThatIsBeatenByNowIsLearntAboutAnew) {
 }
 
 TEST(Learner, ASettledVariantThatIsBeatenByNowIsLearntAboutAnew) {
-  Program program;
+  SimulatedProgram program;
   bool is_later = false;
   const int call_class = program.add_call_class(3, [&](int rank, int variant, std::uint32_t call) {
     const std::int64_t first_ms[] = {110, 100, 80}, later_ms[] = {110, 70, 95};
@@ -54,7 +54,7 @@ TEST(Learner, ASettledVariantThatIsBeatenByNowIsLearntAboutAnew) {
 // All calls of a batch take the same variant. The time of the batch is that of its last call.
 TEST(Learner, ABatchIsComparedWithItsChallengerAsAWhole) {
   for (const int depth : {2, 5, 8}) {
-    Program program(2, 0.001);
+    SimulatedProgram program(2, 0.001);
     const auto batch = static_cast<std::uint32_t>(depth);
     bool is_mixed = false;
     int of_batch = 0;
@@ -81,7 +81,7 @@ TEST(Learner, ABatchIsComparedWithItsChallengerAsAWholeWhereverBatchesBegin) {
     const int depth = 2 + test / 2, challenger = test % 2 == 0 ? 2 : kNative,
               in_use = 3 - challenger;
     for (const int alone : {0, 90}) {
-      Program program(2, 0.001);
+      SimulatedProgram program(2, 0.001);
       bool is_last = false;
       const int call_class = program.add_call_class(
           3,
@@ -110,7 +110,7 @@ TEST(Learner, ABatchIsComparedWithItsChallengerAsAWholeWhereverBatchesBegin) {
 }
 
 TEST(Learner, EachPositionIsComparedWithItsChallenger) {
-  Program program(2, 0.001);
+  SimulatedProgram program(2, 0.001);
   Learner::Settings settings;
   settings.known = {{2, 30 * kMs, 1, {40 * kMs, 34 * kMs, 30 * kMs}},
                     {2, 100 * kMs, 1, {120 * kMs, 110 * kMs, 100 * kMs}}};
@@ -128,7 +128,7 @@ TEST(Learner, EachPositionIsComparedWithItsChallenger) {
 
 // Each round contains one call of the challenger, and there are few rounds.
 TEST(Learner, AVariantThatHoldsMeetsItsChallengerSeldom) {
-  Program program;
+  SimulatedProgram program;
   const int call_class = program.add_call_class(3, variants_of({12, 10, 8}), known(2, {12, 10, 8}));
   int others = 0;
   for (int call = 0; call < 100'000; ++call) others += program.call(call_class) != 2;
@@ -141,7 +141,7 @@ TEST(Learner, AVariantThatHoldsMeetsItsChallengerSeldom) {
 
 // A challenger that is clearly slower needs the budget, so it is never met in a short run.
 TEST(Learner, AChallengerThatIsClearlySlowerIsMetWithinTheBudget) {
-  Program program;
+  SimulatedProgram program;
   const int call_class = program.add_call_class(3, variants_of({12, 40, 8}), known(2, {12, 40, 8}));
   for (int call = 0; call < 390; ++call) EXPECT_EQ(program.call(call_class), 2);
   int others = 0;
@@ -152,7 +152,7 @@ TEST(Learner, AChallengerThatIsClearlySlowerIsMetWithinTheBudget) {
 
 // The variant in use was delayed in its first round with the challenger.
 TEST(Learner, AChallengerThatWasLuckyOnceIsMetWithinTheBudget) {
-  Program program;
+  SimulatedProgram program;
   std::uint32_t last_met = 0;
   int met = 0;
   std::uint64_t on_trial = 0;
@@ -175,7 +175,7 @@ TEST(Learner, AChallengerThatWasLuckyOnceIsMetWithinTheBudget) {
 }
 
 TEST(Learner, AChallengerThatWasClearlySlowerIsTakenWhereItIsFasterByNow) {
-  Program program;
+  SimulatedProgram program;
   const int call_class = program.add_call_class(3, variants_of({12, 5, 8}), known(2, {12, 40, 8}));
   for (int call = 0; call < 600; ++call) program.call(call_class);
   EXPECT_EQ(program.call(call_class), kNative);
@@ -184,7 +184,7 @@ TEST(Learner, AChallengerThatWasClearlySlowerIsTakenWhereItIsFasterByNow) {
 // Two variants that are equally fast must not trigger new trials, whatever noise their times have.
 TEST(Learner, AVariantThatIsAsFastAsItsChallengerIsNotLearntAboutAgainAndAgain) {
   for (std::uint32_t seed = 0; seed < 100; ++seed) {
-    Program program;
+    SimulatedProgram program;
     const int call_class = program.add_call_class(
         3,
         [&](int rank, int variant, std::uint32_t call) {
@@ -200,7 +200,7 @@ TEST(Learner, AVariantThatIsAsFastAsItsChallengerIsNotLearntAboutAgainAndAgain) 
 // A pause of the program, such as writing a file, counts neither as cost nor against the
 // challenger.
 TEST(Learner, WhatHoldsTheProgramUpWhileItsChallengerIsMetCostsLittle) {
-  Program program(2, 1);
+  SimulatedProgram program(2, 1);
   std::vector<int> met(3);
   const int call_class = program.add_call_class(
       3,
@@ -218,7 +218,7 @@ TEST(Learner, WhatHoldsTheProgramUpWhileItsChallengerIsMetCostsLittle) {
 // A variant with a worker, which some rank does not have, is never taken, not even as challenger.
 TEST(Learner, AChallengerThatARankCannotTakeIsNone) {
   for (const int without : {-1, 1}) {
-    Program program;
+    SimulatedProgram program;
     program.leave_without_worker(without);
     Learner::Settings settings = known(kNative, {120, 100, 105});
     settings.conditional = 2;
@@ -230,7 +230,7 @@ TEST(Learner, AChallengerThatARankCannotTakeIsNone) {
 }
 
 TEST(Learner, AChallengerThatARankCannotTakeHidesNoOther) {
-  Program program(2, 0.001);
+  SimulatedProgram program(2, 0.001);
   program.leave_without_worker(1);
   Learner::Settings settings = known(kNative, {110, 100, 105});
   settings.conditional = 2;
@@ -241,7 +241,7 @@ TEST(Learner, AChallengerThatARankCannotTakeHidesNoOther) {
 
 // The call class loses its turn to compare while another call class is called.
 TEST(Learner, AComparisonWithAChallengerMayBeBrokenOff) {
-  Program program;
+  SimulatedProgram program;
   const int one = program.add_call_class(3, variants_of({120, 80, 110}), known(2, {120, 100, 100}));
   const int other = program.add_call_class(2, variants_of({10, 10}));
   const auto on_trial = [&] { return program.learner(one).found().calls_on_trial; };

@@ -13,7 +13,7 @@ namespace weft {
 namespace {
 
 // Returns the times of calls that repeat in a cycle: ms[position][variant].
-Program::Times in_cycle(std::vector<std::vector<std::int64_t>> ms) {
+SimulatedProgram::Times in_cycle(std::vector<std::vector<std::int64_t>> ms) {
   return [ms](int rank, int variant, std::uint32_t call) {
     const auto& of_variants = ms[call % ms.size()];
     return with_noise(of_variants[static_cast<std::size_t>(variant)] * 1'000'000, rank, call);
@@ -25,7 +25,7 @@ TEST(Learner, CallsThatTakeTurnsAreToldApart) {
                                                      {50, 40, 30}, {5, 4, 3},    {9, 9, 2}};
   for (std::size_t cycle = 2; cycle <= ms.size(); ++cycle)
     for (const bool blocking : {false, true}) {
-      Program program;
+      SimulatedProgram program;
       Learner::Settings settings;
       settings.by_own_time = blocking;
       const int call_class = program.add_call_class(
@@ -50,7 +50,7 @@ TEST(Learner, CallsThatTakeTurnsAreToldApart) {
 
 // The cycle's middle call takes 10 us, too short to hide anything, so nothing is tried for it.
 TEST(Learner, OfACycleOnlyWhatIsLongIsTried) {
-  Program program;
+  SimulatedProgram program;
   std::map<int, int> taken;
   const int call_class = program.add_call_class(3, [&](int rank, int variant, std::uint32_t call) {
     const std::int64_t ms[] = {10, 12, 6};
@@ -71,7 +71,7 @@ TEST(Learner, OfACycleOnlyWhatIsLongIsTried) {
 // One call more than usual shifts the cycle: from then on each position has the other's work. The
 // learner must find the cycle again.
 TEST(Learner, ACycleThatIsOutOfStepIsFoundAnew) {
-  Program program;
+  SimulatedProgram program;
   std::uint32_t skipped = 0;
   const std::int64_t ms[][3] = {{10, 12, 6}, {30, 20, 40}};
   const int call_class = program.add_call_class(3, [&](int rank, int variant, std::uint32_t call) {
@@ -89,7 +89,7 @@ TEST(Learner, ACycleThatIsOutOfStepIsFoundAnew) {
 // While the learner looks at a cycle anew, it keeps the old result, and each call takes the variant
 // of the position that it resembles most.
 TEST(Learner, ACycleThatIsLookedAtAnewIsKeptUntilThen) {
-  Program program;
+  SimulatedProgram program;
   std::int64_t hiccup_ns = 0;
   const std::int64_t ms[][3] = {{10, 12, 6}, {30, 20, 40}};
   const int call_class = program.add_call_class(3, [&](int rank, int variant, std::uint32_t call) {
@@ -116,7 +116,7 @@ TEST(Learner, ACycleThatIsLookedAtAnewIsKeptUntilThen) {
 
 TEST(Learner, ACycleThatEndsIsLearntAboutAsOne) {
   for (const double percent : {1, 100}) {
-    Program program(2, percent);
+    SimulatedProgram program(2, percent);
     bool is_over = false;
     const std::int64_t ms[][3] = {{10, 12, 6}, {30, 20, 40}, {30, 5, 20}};
     const int call_class =
@@ -134,7 +134,7 @@ TEST(Learner, ACycleThatEndsIsLearntAboutAsOne) {
 // Random times of two sizes are not a cycle; nor is a single long call.
 TEST(Learner, WhatHasNoPatternIsNoCycle) {
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
-    Program program;
+    SimulatedProgram program;
     const int call_class = program.add_call_class(3, [&](int, int variant, std::uint32_t call) {
       const std::int64_t ms[] = {10, 12, 6};
       const std::uint32_t mixed = (call + 1000 * seed) * 2654435761u >> 16;
@@ -150,7 +150,7 @@ TEST(Learner, WhatHasNoPatternIsNoCycle) {
 
 TEST(Learner, ACycleThatIsKnownIsTakenFromTheFirstCall) {
   for (const bool conditional : {false, true}) {
-    Program program;
+    SimulatedProgram program;
     Learner::Settings settings;
     settings.known = {{2, 6'100'000}, {1, 20'300'000}};
     if (conditional) settings.conditional = 2;
@@ -165,7 +165,7 @@ TEST(Learner, ACycleThatIsKnownIsTakenFromTheFirstCall) {
 }
 
 TEST(Learner, ACycleThatIsKnownAndOutOfStepIsFoundAnew) {
-  Program program;
+  SimulatedProgram program;
   Learner::Settings settings;
   settings.known = {{1, 20'300'000}, {2, 6'100'000}};
   const int call_class = program.add_call_class(3, in_cycle({{10, 12, 6}, {30, 20, 40}}), settings);
@@ -175,7 +175,7 @@ TEST(Learner, ACycleThatIsKnownAndOutOfStepIsFoundAnew) {
 }
 
 TEST(Learner, TheLongestPositionIsTriedFirst) {
-  Program program;
+  SimulatedProgram program;
   const int call_class = program.add_call_class(3, in_cycle({{5, 4, 3}, {40, 30, 50}}));
   while (program.learner(call_class).found().calls_on_trial == 0) program.call(call_class);
   EXPECT_EQ(program.learner(call_class).found().calls % 2, 0u);
@@ -184,7 +184,7 @@ TEST(Learner, TheLongestPositionIsTriedFirst) {
 // Single calls that take longer while the program begins do not delay the trials.
 TEST(Learner, NoiseDoesNotKeepASiteWaiting) {
   for (const std::uint32_t late : {1, 2, 3}) {
-    Program program;
+    SimulatedProgram program;
     const int call_class =
         program.add_call_class(3, [&](int rank, int variant, std::uint32_t call) {
           return variants_of({10, 12, 6})(rank, variant, call) * (call == late ? 3 : 1);

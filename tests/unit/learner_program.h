@@ -18,11 +18,11 @@ namespace weft {
 inline constexpr int kNative = 1;
 
 // A program whose ranks make the same calls; each has a clock, and a learner for each call class.
-class Program {
+class SimulatedProgram {
  public:
   using Times = std::function<std::int64_t(int rank, int variant, std::uint32_t call)>;
 
-  explicit Program(int ranks = 2, double budget_percent = 1)
+  explicit SimulatedProgram(int ranks = 2, double budget_percent = 1)
       : clocks_(static_cast<std::size_t>(ranks)), turns_(static_cast<std::size_t>(ranks)) {
     for (int rank = 0; rank < ranks; ++rank) budgets_.emplace_back(budget_percent, 0);
   }
@@ -148,7 +148,7 @@ inline std::int64_t with_noise(std::int64_t ns, int rank, std::uint32_t call) {
   return ns + ns * static_cast<std::int64_t>(mixed % 40) / 1000;
 }
 
-inline Program::Times variants_of(std::vector<std::int64_t> ms) {
+inline SimulatedProgram::Times variants_of(std::vector<std::int64_t> ms) {
   return [ms](int rank, int variant, std::uint32_t call) {
     return with_noise(ms[static_cast<std::size_t>(variant)] * 1'000'000, rank, call);
   };

@@ -16,7 +16,7 @@ namespace {
 // For a class at rest one call in 64 is watched. Its comparisons take little of the time.
 TEST(Learner, AtShortPeriodsNothingIsTriedThatNeedsAThread) {
   for (const std::int64_t period_ns : {500, 5'000, 19'000}) {
-    Program program;
+    SimulatedProgram program;
     const int call_class =
         program.add_call_class(3, [&](int, int, std::uint32_t) { return period_ns; });
     constexpr int kCalls = 200'000;
@@ -36,7 +36,7 @@ TEST(Learner, AtShortPeriodsNothingIsTriedThatNeedsAThread) {
 TEST(Learner, AtShortPeriodsTheLibrarysVariantIsComparedWithThatOfCallers) {
   for (const std::int64_t period_ns : {500, 5'000, 12'000})
     for (const int fastest : {0, kNative, 2}) {
-      Program program;
+      SimulatedProgram program;
       Learner::Settings settings;
       settings.variants_of_short = 0b111;
       int met = 0, watched = 0;
@@ -63,7 +63,7 @@ TEST(Learner, AtShortPeriodsTheLibrarysVariantIsComparedWithThatOfCallers) {
 
 // The library is the fastest, but sets something up in its first calls, which are long.
 TEST(Learner, WhatIsShortOnlyAfterItsFirstCallsIsComparedAgain) {
-  Program program;
+  SimulatedProgram program;
   Learner::Settings settings;
   settings.variants_of_short = 0b111;
   std::map<std::pair<int, int>, int> made;
@@ -85,7 +85,7 @@ TEST(Learner, WhatIsShortOnlyAfterItsFirstCallsIsComparedAgain) {
 // Only the first calls of the rule's variant are long, and its challenger is compared with it
 // meanwhile.
 TEST(Learner, WhatLongFirstCallsFoundSaysNothingOfShortOnes) {
-  Program program;
+  SimulatedProgram program;
   std::map<std::pair<int, int>, int> made;
   const int call_class = program.add_call_class(3, [&](int rank, int variant, std::uint32_t call) {
     const bool is_first = variant == 0 && made[{rank, variant}]++ < 20;
@@ -103,7 +103,7 @@ TEST(Learner, WhatLongFirstCallsFoundSaysNothingOfShortOnes) {
 }
 
 // Returns times that are short until `is_long` is set, as when a program first sets up its data.
-Program::Times short_at_first(const bool& is_long, std::vector<std::int64_t> ms) {
+SimulatedProgram::Times short_at_first(const bool& is_long, std::vector<std::int64_t> ms) {
   return [&is_long, ms](int rank, int variant, std::uint32_t call) {
     const std::int64_t ns = ms[static_cast<std::size_t>(variant)] * 1'000'000;
     return is_long ? with_noise(ns, rank, call) : std::int64_t{5'000};
@@ -113,7 +113,7 @@ Program::Times short_at_first(const bool& is_long, std::vector<std::int64_t> ms)
 // Longer periods must be noticed after at most as many calls as were short, up to some thousands.
 TEST(Learner, PeriodsThatBecomeLongAreLearntAbout) {
   for (const int short_ones : {10, 100, 1000, 100'000}) {
-    Program program;
+    SimulatedProgram program;
     bool is_long = false;
     const int call_class = program.add_call_class(3, short_at_first(is_long, {10, 12, 6}));
     for (int call = 0; call < short_ones; ++call) EXPECT_EQ(program.call(call_class), 0);
@@ -127,7 +127,7 @@ TEST(Learner, PeriodsThatBecomeLongAreLearntAbout) {
 }
 
 TEST(Learner, PeriodsThatAreShortForAWhileAreLearntAboutAgain) {
-  Program program;
+  SimulatedProgram program;
   bool is_long = true;
   std::vector<std::int64_t> ms{10, 12, 6};
   const int call_class = program.add_call_class(3, [&](int rank, int variant, std::uint32_t call) {
@@ -144,7 +144,7 @@ TEST(Learner, PeriodsThatAreShortForAWhileAreLearntAboutAgain) {
 }
 
 TEST(Learner, BlockingCallsThatBecomeLongAreLearntAbout) {
-  Program program;
+  SimulatedProgram program;
   Learner::Settings settings;
   settings.by_own_time = true;
   bool is_long = false;
@@ -163,7 +163,7 @@ TEST(Learner, BlockingCallsThatBecomeLongAreLearntAbout) {
 TEST(Learner, AWatchAfterARestSeesHowManyAreInFlight) {
   for (int test = 0; test < 64; ++test) {
     const int depth = 2 + test / 8, begins = test % 8;
-    Program program;
+    SimulatedProgram program;
     bool is_last = false;
     const int call_class =
         program.add_call_class(3, [&](int rank, int variant, std::uint32_t call) {
@@ -188,7 +188,7 @@ TEST(Learner, AWatchAfterARestSeesHowManyAreInFlight) {
 
 // The first watched call may have been deferred until a comparison ended, so it does not count.
 TEST(Learner, AFirstPeriodThatIsLongMakesNoSiteLong) {
-  Program program;
+  SimulatedProgram program;
   const int call_class = program.add_call_class(3, [&](int rank, int, std::uint32_t call) {
     return call == 0 ? std::int64_t{60'000} : with_noise(12'000, rank, call);
   });
@@ -200,7 +200,7 @@ TEST(Learner, AFirstPeriodThatIsLongMakesNoSiteLong) {
 TEST(Learner, ShortCallsThatWaitForTheTurnDoNotTakeItFromALongOne) {
   std::vector<std::uint64_t> calls_on_trial;
   for (const int products_of_each : {0, 100}) {
-    Program program(2, 100);
+    SimulatedProgram program(2, 100);
     Learner::Settings settings;
     settings.variants_of_short = 0b111;
     const int products = program.add_call_class(
@@ -222,7 +222,7 @@ TEST(Learner, ShortCallsThatWaitForTheTurnDoNotTakeItFromALongOne) {
 
 // The budget is used up. How often trials are asked for depends on the present times.
 TEST(Learner, WhatIsPutOffAtShortPeriodsIsAskedForSeldom) {
-  Program program(2, 0.001);
+  SimulatedProgram program(2, 0.001);
   Learner::Settings settings;
   settings.variants_of_short = 0b111;
   bool is_long = true;
@@ -243,7 +243,7 @@ TEST(Learner, WhatIsPutOffAtShortPeriodsIsAskedForSeldom) {
 
 // Without free slots, nothing may be tried beyond the budget.
 TEST(Learner, AtShortPeriodsNothingIsTriedBeyondTheBudget) {
-  Program program(2, 0.001);
+  SimulatedProgram program(2, 0.001);
   Learner::Settings settings;
   settings.variants_of_short = 0b111;
   const int call_class = program.add_call_class(
@@ -253,7 +253,7 @@ TEST(Learner, AtShortPeriodsNothingIsTriedBeyondTheBudget) {
 }
 
 TEST(Learner, AtShortPeriodsTheVariantInUseIsComparedEvenIfItNeedsAThread) {
-  Program program;
+  SimulatedProgram program;
   Learner::Settings settings;
   settings.variants_of_short = 0b110;
   const int call_class = program.add_call_class(
@@ -269,7 +269,7 @@ TEST(Learner, AtShortPeriodsTheVariantInUseIsComparedEvenIfItNeedsAThread) {
 }
 
 TEST(Learner, ShortPeriodsThatSettledAndBecomeLongAreNoticedAsSoonAsAfterARest) {
-  Program program;
+  SimulatedProgram program;
   Learner::Settings settings;
   settings.variants_of_short = 0b111;
   bool is_long = false;
@@ -288,7 +288,7 @@ TEST(Learner, ShortPeriodsThatSettledAndBecomeLongAreNoticedAsSoonAsAfterARest) 
 
 // One call in a hundred takes eight times as long. This must not trigger new trials.
 TEST(Learner, AtShortPeriodsALongCallNowAndThenIsNoChange) {
-  Program program(2, 100);
+  SimulatedProgram program(2, 100);
   Learner::Settings settings;
   settings.variants_of_short = 0b111;
   const int call_class = program.add_call_class(

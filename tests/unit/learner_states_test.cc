@@ -40,7 +40,7 @@ class Machine {
   }
 
  private:
-  Program program_;
+  SimulatedProgram program_;
   int call_class_ = 0;
   State state_ = kWeftIsFaster;
 };

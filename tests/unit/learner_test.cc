@@ -19,7 +19,7 @@ namespace weft {
 namespace {
 
 TEST(Learner, TakesTheRulesVariantUntilItKnows) {
-  Program program;
+  SimulatedProgram program;
   const int call_class = program.add_call_class(3, variants_of({10, 12, 8}));
   EXPECT_EQ(program.call(call_class), 0);
   EXPECT_FALSE(program.learner(call_class).found().settled);
@@ -27,7 +27,7 @@ TEST(Learner, TakesTheRulesVariantUntilItKnows) {
 
 TEST(Learner, FindsTheFastestWithin40Calls) {
   for (const int fastest : {0, 1, 2, 3, 4}) {
-    Program program;
+    SimulatedProgram program;
     std::vector<std::int64_t> ms(5, 12);
     ms[static_cast<std::size_t>(fastest)] = 8;
     const int call_class = program.add_call_class(5, variants_of(ms));
@@ -44,7 +44,7 @@ TEST(Learner, FindsTheFastestWithin40Calls) {
 // The program pauses once, just while the best variant is tried for the first time.
 TEST(Learner, OneTimeMayBeBadLuck) {
   for (const int fastest : {1, 2, 3}) {
-    Program program;
+    SimulatedProgram program;
     std::vector<bool> was_late(2);
     const int call_class = program.add_call_class(5, [&](int rank, int variant, std::uint32_t) {
       const auto its = static_cast<std::size_t>(rank);
@@ -62,7 +62,7 @@ TEST(Learner, OneTimeMayBeBadLuck) {
 
 // Calls before a variant was chosen, and those on trial, do not count. Two variants win in turn.
 TEST(Learner, AVariantHasWonWhatItsOwnCallsTookLess) {
-  Program program;
+  SimulatedProgram program;
   bool is_later = false;
   const int call_class = program.add_call_class(3, [&](int, int variant, std::uint32_t) {
     const std::int64_t first_ms[] = {10, 9, 5}, later_ms[] = {40, 20, 30};
@@ -87,7 +87,7 @@ TEST(Learner, AVariantHasWonWhatItsOwnCallsTookLess) {
 
 // In memory, some ranks may not have published their times when others ask for the result.
 TEST(Learner, FindsTheFastestWhereARankLagsBehind) {
-  Program program;
+  SimulatedProgram program;
   const int call_class = program.add_call_class(3, variants_of({12, 10, 8}));
   for (int call = 0; call < 1000; ++call) {
     if (call % 100 == 0) program.lag_behind(call_class, 2);
@@ -99,7 +99,7 @@ TEST(Learner, FindsTheFastestWhereARankLagsBehind) {
 
 // A rank that lags behind in a check must not look like a change of the program.
 TEST(Learner, ARankThatLagsBehindIsNoChangeOfTheProgram) {
-  Program program(2, 0.001);
+  SimulatedProgram program(2, 0.001);
   const int call_class = program.add_call_class(3, variants_of({12, 11, 8}));
   for (int call = 0; call < 60; ++call) program.call(call_class);
   const auto on_trial = program.learner(call_class).found().calls_on_trial;
@@ -113,7 +113,7 @@ TEST(Learner, ARankThatLagsBehindIsNoChangeOfTheProgram) {
 }
 
 TEST(Learner, LooksLaterAndLaterWhereARankLagsBehindForLong) {
-  Program program;
+  SimulatedProgram program;
   const int call_class = program.add_call_class(3, variants_of({12, 10, 8}));
   program.lag_behind(call_class, 1000);
   std::vector<int> looks;
@@ -131,7 +131,7 @@ TEST(Learner, LooksLaterAndLaterWhereARankLagsBehindForLong) {
 
 // The library's variant is the fastest, except in the call after another variant.
 TEST(Learner, OfShortCallsTheFirstAfterAnotherVariantDoesNotCount) {
-  Program program;
+  SimulatedProgram program;
   int before = kNative;
   int now = kNative;
   std::uint32_t last_call = 0;
@@ -154,7 +154,7 @@ TEST(Learner, TriesTheVariantsInAnOrderAtRandom) {
   std::set<std::vector<int>> orders;
   std::set<int> first;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    Program program;
+    SimulatedProgram program;
     Learner::Settings settings;
     settings.seed = seed;
     const int call_class =
@@ -177,7 +177,7 @@ TEST(Learner, TriesTheVariantsInAnOrderAtRandom) {
 }
 
 TEST(Learner, TwoSitesWithOppositeWinnersAreBothFoundWithin40CallsEach) {
-  Program program;
+  SimulatedProgram program;
   const int one = program.add_call_class(3, variants_of({10, 6, 12}));
   const int other = program.add_call_class(3, variants_of({10, 12, 6}));
   for (int call = 0; call < 40; ++call) {
@@ -189,7 +189,7 @@ TEST(Learner, TwoSitesWithOppositeWinnersAreBothFoundWithin40CallsEach) {
 }
 
 TEST(Learner, SitesTryTheirVariantsOneAfterTheOther) {
-  Program program;
+  SimulatedProgram program;
   const int one = program.add_call_class(3, variants_of({10, 6, 12}));
   const int other = program.add_call_class(3, variants_of({10, 12, 6}));
   const auto on_trial = [&](int call_class) {
@@ -207,7 +207,7 @@ TEST(Learner, SitesTryTheirVariantsOneAfterTheOther) {
 
 // Variant 2 has the smaller median, but it was slower in half of the rounds.
 TEST(Learner, WhatWinsHalfOfTheRoundsOnlyIsLeftToTheLibrary) {
-  Program program(1);
+  SimulatedProgram program(1);
   std::size_t tried = 0;
   const int call_class = program.add_call_class(3, [&](int, int variant, std::uint32_t) {
     const std::int64_t own_ms[] = {8, 11, 8, 11, 8, 11};
@@ -220,7 +220,7 @@ TEST(Learner, WhatWinsHalfOfTheRoundsOnlyIsLeftToTheLibrary) {
 }
 
 TEST(Learner, WhatIsAsFastAsTheLibraryStaysTheLibrarys) {
-  Program program;
+  SimulatedProgram program;
   const int call_class = program.add_call_class(4, variants_of({1000, 1000, 995, 1000}));
   for (int call = 0; call < 60; ++call) program.call(call_class);
   EXPECT_EQ(program.call(call_class), kNative);
@@ -229,7 +229,7 @@ TEST(Learner, WhatIsAsFastAsTheLibraryStaysTheLibrarys) {
 // The variant is faster by 3 or 4 % in every round, and there are enough rounds.
 TEST(Learner, WhatIsAlwaysALittleFasterThanTheLibraryIsTaken) {
   for (const std::int64_t best : {970, 960}) {
-    Program program(1);
+    SimulatedProgram program(1);
     const int call_class = program.add_call_class(4, [&](int, int variant, std::uint32_t call) {
       const std::int64_t us[] = {1200, 1000, best, 1100};
       return us[variant] * 1000 + call % 5 * 1000;
@@ -241,7 +241,7 @@ TEST(Learner, WhatIsAlwaysALittleFasterThanTheLibraryIsTaken) {
 
 // The variant is faster by 3 %, but not in every round.
 TEST(Learner, WhatIsMostlyALittleFasterThanTheLibraryIsNot) {
-  Program program(1);
+  SimulatedProgram program(1);
   std::size_t tried = 0;
   const int call_class = program.add_call_class(3, [&](int, int variant, std::uint32_t) {
     const std::int64_t own_us[] = {970, 970, 1050};
@@ -254,7 +254,7 @@ TEST(Learner, WhatIsMostlyALittleFasterThanTheLibraryIsNot) {
 }
 
 TEST(Learner, AVariantThatIsTwiceAsSlowIsMetTwiceAtMost) {
-  Program program;
+  SimulatedProgram program;
   const int call_class = program.add_call_class(4, variants_of({10, 10, 20, 11}));
   int met = 0;
   for (int call = 0; call < 200; ++call) met += program.call(call_class) == 2;
@@ -263,7 +263,7 @@ TEST(Learner, AVariantThatIsTwiceAsSlowIsMetTwiceAtMost) {
 }
 
 TEST(Learner, TheSlowestRankCounts) {
-  Program program;
+  SimulatedProgram program;
   const int call_class = program.add_call_class(3, [](int rank, int variant, std::uint32_t call) {
     const std::int64_t ms = variant == 2 ? (rank == 0 ? 2 : 14) : 10;
     return with_noise(ms * 1'000'000, rank, call);
@@ -273,7 +273,7 @@ TEST(Learner, TheSlowestRankCounts) {
 }
 
 TEST(Learner, AChangeOfPhaseIsFoundWithin100Calls) {
-  Program program;
+  SimulatedProgram program;
   bool second = false;
   const int call_class = program.add_call_class(3, [&](int rank, int variant, std::uint32_t call) {
     const std::int64_t first_ms[] = {10, 12, 6}, second_ms[] = {30, 20, 40};
@@ -287,7 +287,7 @@ TEST(Learner, AChangeOfPhaseIsFoundWithin100Calls) {
 }
 TEST(Learner, WhatIsInFlightTogetherIsTriedTogether) {
   for (const int depth : {2, 4, 7, 8}) {
-    Program program;
+    SimulatedProgram program;
     // A batch takes as long as its slowest variant; all its calls except the last return at once.
     std::int64_t slowest = 0;
     const auto last = static_cast<std::uint32_t>(depth - 1);
@@ -309,7 +309,7 @@ TEST(Learner, WhatWasFoundOfCallsInFlightTogetherHolds) {
       Learner::Settings settings;
       settings.conditional = conditional;
       for (int run = 0; run < 2; ++run) {
-        Program program;
+        SimulatedProgram program;
         const int call_class = program.add_call_class(
             3,
             [&](int rank, int variant, std::uint32_t call) {
@@ -333,7 +333,7 @@ TEST(Learner, WhatWasFoundOfCallsInFlightTogetherHolds) {
 }
 
 TEST(Learner, SitesWithVeryManyInFlightKeepTheRulesVariant) {
-  Program program;
+  SimulatedProgram program;
   const int call_class = program.add_call_class(3, variants_of({10, 5, 5}));
   for (int call = 0; call < 20'000; ++call) EXPECT_EQ(program.call(call_class, call % 64), 0);
   EXPECT_EQ(program.learner(call_class).found().calls_on_trial, 0u);
@@ -341,7 +341,7 @@ TEST(Learner, SitesWithVeryManyInFlightKeepTheRulesVariant) {
 }
 
 TEST(Learner, WhatHasFewerInFlightLaterIsLearntAboutThen) {
-  Program program;
+  SimulatedProgram program;
   const int call_class = program.add_call_class(3, variants_of({10, 12, 5}));
   for (int call = 0; call < 3000; ++call) EXPECT_EQ(program.call(call_class, call % 40), 0);
   for (int call = 0; call < 3000; ++call) program.call(call_class);
@@ -349,7 +349,7 @@ TEST(Learner, WhatHasFewerInFlightLaterIsLearntAboutThen) {
 }
 
 TEST(Learner, WhatAnEarlierRunFoundIsTakenFromTheFirstCall) {
-  Program program;
+  SimulatedProgram program;
   Learner::Settings settings;
   settings.known = {{2, 8'100'000}};
   const int call_class = program.add_call_class(3, variants_of({10, 12, 8}), settings);
@@ -358,7 +358,7 @@ TEST(Learner, WhatAnEarlierRunFoundIsTakenFromTheFirstCall) {
 }
 
 TEST(Learner, WhatNoLongerHoldsIsFoundAnew) {
-  Program program;
+  SimulatedProgram program;
   Learner::Settings settings;
   settings.known = {{2, 3'000'000}};  // in this run it takes 20 ms
   const int call_class = program.add_call_class(3, variants_of({10, 12, 20}), settings);
@@ -368,7 +368,7 @@ TEST(Learner, WhatNoLongerHoldsIsFoundAnew) {
 
 // Each variant is tried in one round of all, and in two more.
 TEST(Learner, ManyVariantsAreAllTriedThreeTimes) {
-  Program program;
+  SimulatedProgram program;
   const int call_class = program.add_call_class(
       Learner::kMostVariants, variants_of({10, 12, 11, 12, 9, 12, 11, 12, 10, 11}));
   for (int call = 0; call < 60; ++call) program.call(call_class);
@@ -380,7 +380,7 @@ TEST(Learner, ManyVariantsAreAllTriedThreeTimes) {
 
 TEST(Learner, AVariantThatARankCannotTakeIsLeftOut) {
   for (const int without : {-1, 0, 1}) {
-    Program program;
+    SimulatedProgram program;
     program.leave_without_worker(without);
     Learner::Settings settings;
     settings.conditional = 3;
@@ -395,7 +395,7 @@ TEST(Learner, AVariantThatARankCannotTakeIsLeftOut) {
 TEST(Learner, AVariantThatIsKnownButMayBeMissingIsTakenOnceTheRanksHaveAgreed) {
   for (const bool tries : {true, false})
     for (const int without : {-1, 1}) {
-      Program program;
+      SimulatedProgram program;
       program.leave_without_worker(without);
       Learner::Settings settings;
       settings.conditional = 3;
@@ -415,7 +415,7 @@ TEST(Learner, AVariantThatIsKnownButMayBeMissingIsTakenOnceTheRanksHaveAgreed) {
 }
 
 TEST(Learner, ASiteThatIsNoLongerCalledGivesItsTurnToOthers) {
-  Program program;
+  SimulatedProgram program;
   const int one = program.add_call_class(3, variants_of({10, 6, 12}));
   const int other = program.add_call_class(3, variants_of({10, 12, 6}));
   for (int call = 0; call < 8; ++call) program.call(one);  // still within its trials
@@ -429,7 +429,7 @@ TEST(Learner, ASiteThatIsNoLongerCalledGivesItsTurnToOthers) {
 // on trial other variants come between. A new result is checked early, however short the calls are.
 TEST(Learner, WhatIsFastOnlyOnTrialIsFoundOut) {
   for (const std::int64_t unit_ns : {1000, 100}) {
-    Program program(2, 0.001);  // tries only in the free slots
+    SimulatedProgram program(2, 0.001);  // tries only in the free slots
     int before = kNative, now = kNative;
     std::uint32_t last_call = 0;
     const int call_class =
@@ -453,7 +453,7 @@ TEST(Learner, WhatIsFastOnlyOnTrialIsFoundOut) {
 // A pause, such as the writing of a file after every tenth call, counts against no variant and is
 // no change.
 TEST(Learner, WhatHoldsTheProgramUpNowAndThenIsNoVariantsFault) {
-  Program program;
+  SimulatedProgram program;
   const int call_class = program.add_call_class(4, [](int rank, int variant, std::uint32_t call) {
     const std::int64_t pause_ns = call % 10 == 7 ? 1'000'000'000 : 0;
     return pause_ns + variants_of({10, 8, 6, 9})(rank, variant, call);
@@ -468,7 +468,7 @@ TEST(Learner, WhatHoldsTheProgramUpNowAndThenIsNoVariantsFault) {
 // Pauses cost little, however many there are, even if all times of one variant contain one.
 TEST(Learner, PausesCostNoMoreThanAFewCalls) {
   for (std::uint32_t calls = 3; calls <= 12; ++calls) {
-    Program program;
+    SimulatedProgram program;
     const int call_class =
         program.add_call_class(4, [=](int rank, int variant, std::uint32_t call) {
           const std::int64_t pause_ns = call % calls == 2 ? 10'000'000'000 : 0;
@@ -509,7 +509,7 @@ TEST(Learner, AsksForTheSameCallAgain) {
 }
 
 TEST(Learner, SwitchingTakesEveryVariant) {
-  Program program;
+  SimulatedProgram program;
   Learner::Settings settings;
   settings.switches = true;
   settings.seed = 7;

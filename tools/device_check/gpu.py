@@ -175,7 +175,7 @@ def shared_device() -> Iterator[dict[str, str] | None]:
 def gpu_parts(shared: dict[str, str] | None) -> list[Part]:
     """Returns the jobs: first those that check results, then those that measure. `shared` has the
     variables for ranks that share the device at the same time."""
-    streams, stencil, notify, allreduce, fft3d = (
+    streams, stencil, cg, notify, allreduce, fft3d = (
         programs.BUILD / "bin" / "mpich" / name for name in programs.GPU_PROGRAMS
     )
     weft = {"LD_PRELOAD": str(programs.BUILD / "lib" / "libweft-mpich.so"), "WEFT_ENGINE": "thread"}
@@ -199,6 +199,7 @@ def gpu_parts(shared: dict[str, str] | None) -> list[Part]:
         together("copied by the driver, too", 3, *all_streams, **by_driver),
         Part("stencil, small, 2 ranks take turns", 2, small),
         together("stencil, small", 2, *small),
+        together("conjugate gradients, small", 2, cg, "--order", 16, "--repetitions", 1),
         Part("transforms, small", 2, (fft3d, "--order", 16, "--blocks", 2, "--work", 1)),
         *launches_of_a_graph(stencil, shared),
         *sanitized(small, (allreduce, "--bytes", "8,262144,524288", "--turns", 3)),
@@ -212,6 +213,7 @@ def gpu_parts(shared: dict[str, str] | None) -> list[Part]:
         *(together("allreduces", ranks, allreduce) for ranks in (2, 4)),
         together("long allreduces", 2, allreduce, "--bytes", LONG_BYTES, "--turns", 20),
         together("allreduces, copied by the driver", 2, allreduce, **by_driver),
+        *(together("conjugate gradients", ranks, cg) for ranks in (1, 2)),
         together("transforms", 2, fft3d),
         together("transforms under Weft", 2, *loaded, fft3d),
     ]

@@ -35,7 +35,7 @@ MEASURING = ("overlap", "latency", "steps", *KERNELS, *PAPERS)
 PROGRAMS = ("weft", "weft_interpose_mpich", "weft-cores")
 PROGRAMS += tuple(f"{name}_mpich" for name in MEASURING)
 OPENMPI_PROGRAMS = ("weft_interpose_openmpi", "latency_openmpi")
-GPU_PROGRAMS = ("gpu_streams", "gpu_stencil", "gpu_notify", "gpu_allreduce", "gpu_fft3d")
+GPU_PROGRAMS = ("gpu_streams", "gpu_stencil", "gpu_cg", "gpu_notify", "gpu_allreduce", "gpu_fft3d")
 CARRIED_TARGETS = (
     *PROGRAMS,
     *OPENMPI_PROGRAMS,

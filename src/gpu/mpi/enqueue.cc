@@ -21,8 +21,10 @@
 #include "base/log.h"
 #include "gpu/mpi/calls.h"
 #include "gpu/mpi/elements.h"
+#include "gpu/mpi/nccl.h"
 #include "gpu/mpi/one_kernel.h"
 #include "gpu/mpi/staging.h"
+#include "gpu/mpi/votes.h"
 #include "gpu/operators.h"
 #include "gpu/runtime.h"
 #include "weft.h"
@@ -146,7 +148,7 @@ class InternalCommunicator {
   // Frees the communicators. It first waits until the duplicate that was begun by MPI_Comm_idup
   // exists, since all ranks must free theirs together.
   ~InternalCommunicator() {
-    if (finalised) one_node_.forget();
+    if (finalised) one_node_.forget(), nccl_.forget();
     if (finalised || !is_made()) return;
     for (MPI_Comm* one : {&comm_, &persistent_, &deferred_step_, &agreements_}) {
       if (*one != MPI_COMM_NULL) MPI_Comm_free(one);
@@ -192,14 +194,12 @@ class InternalCommunicator {
   // Returns an error on all ranks if any rank passes one. All ranks must call it together.
   template <class T>
   Result<bool> all_have(const Result<T>& mine) {
-    int there = mine ? 1 : 0, all = 0;
-    const auto asked = checked(MPI_Allreduce(&there, &all, 1, MPI_INT, MPI_MIN, agreements_));
-    if (!mine) return mine.error();
-    if (!asked) return asked;
-    return all != 0 ? asked : Error{"another rank cannot prepare this collective"};
+    return gpu::all_have(mine ? Result<bool>(true) : mine.error(), agreements_);
   }
   const std::shared_ptr<Order>& order() const { return order_; }
   OneKernelGroup& one_node() { return one_node_; }
+  NcclGroup& nccl() { return nccl_; }
+  MPI_Comm agreements() const { return agreements_; }
 
  private:
   std::mutex mutex_;  // guards the next three members
@@ -215,6 +215,7 @@ class InternalCommunicator {
   MPI_Comm deferred_step_ = MPI_COMM_NULL;
   std::shared_ptr<Order> order_ = std::make_shared<Order>();
   OneKernelGroup one_node_;
+  NcclGroup nccl_;
 };
 
 using Kept = std::shared_ptr<InternalCommunicator>;
@@ -356,20 +357,15 @@ Result<Operation*> make_alone(const Call& call, const Kept& internal, Context* c
               : made.error();
 }
 
-// Makes a persistent collective, as a single kernel if possible. All ranks must call it together.
-// Each takes part in every step, even if an earlier step has failed there or on another rank.
-Result<Operation*> make_together(const Call& call, const Kept& internal,
-                                 const Result<Context*>& context) {
-  // Open MPI hangs if ranks make another communicator while this duplicate is being made, so it is
-  // waited for.
-  if (!internal->is_made()) return internal->ready().error();
-  if (const auto comm = internal->persistent(call.comm); !comm) return comm.error();
-  if (const auto all = internal->all_have(context); !all) return all.error();
+// Makes a persistent collective without NCCL, as a single kernel if possible. All ranks must call
+// it together. Each takes part in every step, even if an earlier step has failed there or on
+// another rank.
+Result<Operation*> make_without_nccl(const Call& call, const Kept& internal, Context* context) {
   std::string why_not;
-  const auto by_kernel = internal->one_node().decide(call, *context, made_runtime, &why_not);
+  const auto by_kernel = internal->one_node().decide(call, context, made_runtime, &why_not);
   if (!by_kernel) return by_kernel.error();
   if (*by_kernel) return by_kernel;
-  auto made = stage_by_mpi(call, internal, true, *context);
+  auto made = stage_by_mpi(call, internal, true, context);
   auto all = internal->all_have(made);
   if (all) {
     all = internal->all_have(made->collective->become_persistent());
@@ -381,6 +377,19 @@ Result<Operation*> make_together(const Call& call, const Kept& internal,
   if (all) return watched(std::move(*made), why_not);
   if (made) made_runtime->drop(std::move(made->operation));
   return all.error();
+}
+
+// Makes a persistent collective. All ranks must call it together.
+Result<Operation*> make_together(const Call& call, const Kept& internal,
+                                 const Result<Context*>& context) {
+  // Open MPI hangs if ranks make another communicator while this duplicate is being made, so it is
+  // waited for.
+  if (!internal->is_made()) return internal->ready().error();
+  if (const auto comm = internal->persistent(call.comm); !comm) return comm.error();
+  if (const auto all = internal->all_have(context); !all) return all.error();
+  return internal->nccl().make(
+      call, internal->agreements(), *context, made_runtime,
+      [&](const Call& one) { return make_without_nccl(one, internal, *context); });
 }
 
 // Checks this process and the call's arguments. Returns the context of the current device, in which

@@ -1,72 +1,39 @@
 #include "gpu/mpi/one_kernel.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "gpu/mpi/elements.h"
 #include "gpu/mpi/form_trials.h"
+#include "gpu/mpi/votes.h"
 
 namespace weft::gpu {
 namespace {
 
-// Vote: what a rank contributes to the decision whether one kernel carries out a collective. It is
-// exchanged as plain bytes.
-struct Vote {
-  // Bit mask of the free spots (gpu/peers.h); 0 if the rank refuses.
-  std::uint32_t spots = 0;
-  std::int32_t room = 0;  // how many more blocks may wait on the rank's device
-  char why_not[200] = "";
-};
+constexpr const char* kTaken =
+    "all spots for collectives in one kernel are taken on this communicator";
 
-Vote refusal(const std::string& why) {
+// KernelVote: a rank's vote for the spots (gpu/peers.h) of a collective in kernels. It is exchanged
+// as plain bytes.
+struct KernelVote {
   Vote vote;
-  const std::size_t length = std::min(why.size(), sizeof vote.why_not - 1);
-  std::memcpy(vote.why_not, why.data(), length);
-  return vote;
-}
-
-Result<bool> checked(int code) {
-  if (code == MPI_SUCCESS) return true;
-  return Error{"the ranks could not agree on how a collective travels", code};
-}
-
-template <class Message>
-Result<std::vector<Message>> all_of(const Message& mine, MPI_Comm comm) {
-  int ranks = 1;
-  MPI_Comm_size(comm, &ranks);
-  std::vector<Message> all(static_cast<std::size_t>(ranks));
-  constexpr int kBytes = static_cast<int>(sizeof mine);
-  const auto done =
-      checked(MPI_Allgather(&mine, kBytes, MPI_BYTE, all.data(), kBytes, MPI_BYTE, comm));
-  if (!done) return done.error();
-  return all;
-}
+  std::int32_t room = 0;  // how many more blocks may wait on the rank's device
+};
 
 // Returns the spots that are free on all ranks, and the least room of any. If there is no such
 // spot, *why_not gets the reason. All ranks must call it together.
-Result<Vote> agreed(const Vote& mine, MPI_Comm comm, std::string* why_not) {
+Result<KernelVote> agreed_with_room(const KernelVote& mine, MPI_Comm comm, std::string* why_not) {
   const auto all = all_of(mine, comm);
   if (!all) return all.error();
-  Vote least = mine;
-  for (const Vote& one : *all) {
-    least.spots &= one.spots;
+  KernelVote least = mine;
+  std::vector<Vote> votes;
+  for (const KernelVote& one : *all) {
+    votes.push_back(one.vote);
     least.room = std::min(least.room, one.room);
   }
-  if (least.spots != 0) return least;
-  *why_not = "all spots for collectives in one kernel are taken on this communicator";
-  for (std::size_t rank = 0; rank < all->size(); ++rank) {
-    if ((*all)[rank].spots != 0) continue;
-    // A rank that gives no reason has no free spot.
-    if ((*all)[rank].why_not[0] == '\0') continue;
-    const std::string said = (*all)[rank].why_not;
-    // The text already names a rank if it comes from an Offer, which all ranks have received.
-    const bool names_a_rank = said.rfind("rank ", 0) == 0;
-    *why_not = names_a_rank ? said : "rank " + std::to_string(rank) + ": " + said;
-    break;
-  }
+  least.vote.spots = common(votes, kTaken, why_not);
   return least;
 }
 
@@ -192,7 +159,7 @@ Result<bool> OneKernelGroup::gather(MPI_Comm comm, const Options& options) {
   int ranks = 1, beside = 0;
   MPI_Comm_size(comm, &ranks);
   const auto split =
-      checked(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm_));
+      checked_vote(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm_));
   if (!split) return split;
   MPI_Comm_size(comm_, &beside);
   if (beside < ranks) why_never_ = "the ranks are on several nodes";
@@ -200,7 +167,7 @@ Result<bool> OneKernelGroup::gather(MPI_Comm comm, const Options& options) {
   const std::uint64_t mine[] = {options.in_one_kernel,
                                 static_cast<std::uint64_t>(options.init_budget_us)};
   std::uint64_t least[2] = {};
-  const auto asked = checked(MPI_Allreduce(mine, least, 2, MPI_UINT64_T, MPI_MIN, comm_));
+  const auto asked = checked_vote(MPI_Allreduce(mine, least, 2, MPI_UINT64_T, MPI_MIN, comm_));
   most_bytes_ = least[0], budget_us_ = least[1];
   return asked;
 }
@@ -217,10 +184,10 @@ Result<bool> OneKernelGroup::meet(Context* context, const Options& options) {
   const auto opened = peers->open(*offers);
   Vote vote = opened ? Vote{} : refusal(opened.error().message);
   if (opened) vote.spots = 1;
-  const auto all = agreed(vote, comm_, &why_never_);
+  const auto all = agreed(vote, comm_, kTaken, &why_never_);
   if (!all) return all.error();
   if (opened) peers->all_have_opened();
-  if (all->spots != 0) {
+  if (*all != 0) {
     peers_ = std::move(peers);
     return true;
   }
@@ -267,13 +234,17 @@ Result<std::optional<OneKernelGroup::Agreed>> OneKernelGroup::agree(const Call& 
     if (slots) made.slots = std::move(*slots);
     if (mine && !slots) mine = slots.error();
   }
-  const auto vote =
-      agreed(mine ? Vote{peers_->free_spots(), peers_->room()} : refusal(mine.error().message),
-             comm_, why_not);
-  if (!vote) return vote.error();
+  KernelVote own;
+  if (mine)
+    own = {.vote = {.spots = peers_->free_spots()}, .room = peers_->room()};
+  else
+    own.vote = refusal(mine.error().message);
+  const auto all = agreed_with_room(own, comm_, why_not);
+  if (!all) return all.error();
+  const std::uint32_t spots = all->vote.spots;
   std::vector<Form> forms;
-  if (vote->spots != 0) {
-    forms = forms_to_try(bytes, mine->takes_parts, vote->room);
+  if (spots != 0) {
+    forms = forms_to_try(bytes, mine->takes_parts, all->room);
     if (forms.empty())
       *why_not = "kernels that wait for other collectives may fill a rank's device";
   }
@@ -281,7 +252,7 @@ Result<std::optional<OneKernelGroup::Agreed>> OneKernelGroup::agree(const Call& 
     if (made.slots) made.slots->abandon();
     return std::optional<Agreed>();
   }
-  made.spot = __builtin_ctz(vote->spots);
+  made.spot = __builtin_ctz(spots);
   made.call = *mine;
   made.form = forms.front();
   return std::optional(Agreed{std::move(made), std::move(forms)});

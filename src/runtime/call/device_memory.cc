@@ -30,16 +30,16 @@ bool has_holes(const Shape& shape) {
 
 // A buffer of a call in GPU memory; driver is nullptr if the CPU can access the buffer, or if the
 // call does not use it.
-struct Found {
+struct DeviceBuffer {
   const DeviceDriver* driver = nullptr;
   std::byte* device = nullptr;
   std::vector<Operand> runs{};  // what the collective uses
 };
 
-Found found_in(const Call& call, const Shape& shape, Buffer buffer) {
+DeviceBuffer found_in(const Call& call, const Shape& shape, Buffer buffer) {
   const void* const given = buffer == Buffer::send ? call.sendbuf : call.recvbuf;
   if (given == MPI_IN_PLACE) return {};
-  Found found;
+  DeviceBuffer found;
   found.device = static_cast<std::byte*>(const_cast<void*>(given));
   for (const Operand& run : buffer_runs(shape, buffer)) {
     const Range touched = touched_bytes(shape, run);
@@ -53,7 +53,7 @@ Found found_in(const Call& call, const Shape& shape, Buffer buffer) {
 }  // namespace
 
 std::unique_ptr<DeviceCopy> DeviceCopy::of(const Call& call, const Shape& shape, Buffer buffer) {
-  const Found found = found_in(call, shape, buffer);
+  const DeviceBuffer found = found_in(call, shape, buffer);
   if (!found.driver) return nullptr;
   return std::unique_ptr<DeviceCopy>(
       new DeviceCopy(*found.driver, found.device, shape, buffer, found.runs));
