@@ -17,7 +17,7 @@ namespace {
 // Each way is run once, and then measured kRounds times over kRuns runs.
 constexpr int kRounds = 3, kRuns = 4;
 
-// What a rank tells the others of its GPU.
+// NcclOffer: a rank's vote for NCCL, and the identity of its GPU.
 struct NcclOffer {
   Vote vote;
   DeviceUuid device{};
