@@ -90,14 +90,14 @@ def all_right(weft, environment, compiled_for, tmp_path):
 
 @pytest.fixture(scope="session")
 def linked_to(compiled):
-    """Builds a program that needs an MPI library of this name, which is an empty library beside
-    it."""
+    """Builds a program that needs an MPI library of this name, which is an empty one. Returns both
+    paths."""
 
-    def link(soname: str) -> Path:
+    def link(soname: str) -> tuple[Path, Path]:
         library = compiled("empty", "-shared", "-fPIC", f"-Wl,-soname,{soname}", output=soname)
         directory = str(library.parent)
         needs = ["-Wl,--no-as-needed", f"-L{directory}", f"-l:{soname}", f"-Wl,-rpath,{directory}"]
-        return compiled("say", *needs, output=f"needs-{soname}")
+        return compiled("say", *needs, output=f"needs-{soname}"), library
 
     return link
 

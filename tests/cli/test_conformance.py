@@ -74,7 +74,7 @@ def places_of(name: str, needs: str) -> list[Place]:
             Place(4, domains="rank % 2"),
         ]
     if name.startswith("hierarchical"):
-        in_order = name.endswith("in-order")
+        in_order = name.endswith("in-order") or needs == "nodes_in_order"
         return [
             Place(3, "a:2,b:1", "" if in_order else "(rank + 1) % 2"),
             Place(5, "a:3,b:2", "" if in_order else "(rank + 1) % 2"),

@@ -133,7 +133,7 @@ def test_preload_is_not_repeated(call, weft, compiled):
     ],
 )
 def test_family_is_read_from_the_program(call, linked_to, soname, family):
-    result = call("run", "--verbose", "--", linked_to(soname))
+    result = call("run", "--verbose", "--", linked_to(soname)[0])
     assert result.returncode == 0, result.stderr
     assert f"preload={installation.preload_library(family)}\n" in result.stdout
     assert soname in result.stderr
@@ -150,7 +150,7 @@ OPENMPI = {"OMPI_COMM_WORLD_RANK": "0", "PMIX_RANK": "0"}
 def test_program_of_another_mpi_than_the_launchers_is_refused(
     call, linked_to, soname, launcher, names
 ):
-    result = call("run", "--", linked_to(soname), **launcher)
+    result = call("run", "--", linked_to(soname)[0], **launcher)
     assert result.returncode == 2
     assert soname in result.stderr
     assert names in result.stderr
@@ -158,7 +158,7 @@ def test_program_of_another_mpi_than_the_launchers_is_refused(
 
 
 def test_mpi_option_that_contradicts_the_program_is_refused(call, linked_to):
-    result = call("run", "--mpi", "openmpi", "--", linked_to("libmpi.so.12"))
+    result = call("run", "--mpi", "openmpi", "--", linked_to("libmpi.so.12")[0])
     assert result.returncode == 2
     assert "libmpi.so.12" in result.stderr
 
@@ -210,7 +210,7 @@ def test_program_that_holds_its_mpi_library_is_refused(call, compiled, strip):
 
 def test_a_tool_linked_into_a_program_is_no_library(call, compiled, linked_to):
     """A program may define MPI calls itself, in front of those of a shared library."""
-    library = linked_to("libmpi.so.12").parent / "libmpi.so.12"
+    _, library = linked_to("libmpi.so.12")
     program = compiled("holds_mpi", "-Wl,--no-as-needed", str(library), output="holds-tool")
     result = call("run", "--verbose", "--", program, LD_LIBRARY_PATH=str(library.parent))
     assert "is linked to libmpi.so.12" in result.stderr
@@ -277,7 +277,7 @@ def test_what_is_missing_and_what_is_there_is_said(weft, environment, linked_to,
     command = shutil.copy(Path(weft).resolve(), tmp_path / "bin/weft")
     shutil.copy(installation.preload_library("mpich"), tmp_path / "lib/weft")
     done = subprocess.run(
-        [command, "run", "--", linked_to("libmpi.so.40")],
+        [command, "run", "--", linked_to("libmpi.so.40")[0]],
         env=environment,
         capture_output=True,
         text=True,
