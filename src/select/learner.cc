@@ -431,9 +431,10 @@ void Learner::rest(bool several, std::int64_t mean_ns) {
   rest_ = std::min(kOneWatchedOf * watched_ << std::min(rests_++, kMostDoublings), longest);
 }
 
-// Sets the number of calls between two checks of the variant in use. It grows each time that the
-// class has settled. If calls follow each other within kLeastPeriod_ns, it is at most the length of
-// the longest rest.
+// Sets the number of calls after which the learner checks again whether the variant in use is still
+// the best. It doubles each time that trials have ended with a choice, up to 64 times the least. It
+// is at most kMostBetweenChecks, or kMostLongestRest if calls follow each other within
+// kLeastPeriod_ns.
 void Learner::choose_checks() {
   const std::uint64_t most =
       is_very_short_ ? static_cast<std::uint64_t>(kMostLongestRest) : kMostBetweenChecks;

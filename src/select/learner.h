@@ -236,7 +236,8 @@ class Learner {
   TrialBudget& budget_;
   std::uint64_t random_state_;
 
-  // Positions of the cycle of calls, which are tried one after the other.
+  // A program may repeat several calls of this class in a cycle. Each call of the cycle is a
+  // position with a variant of its own. Variants are tried at one position after the other.
   Positions positions_;
   std::size_t position_ = 0;  // index of the position at which variants are being tried
   // Results of earlier runs, until the ranks know whether all can use the variant `conditional_`.
@@ -264,6 +265,7 @@ class Learner {
   // that of the variant in use.
   std::int64_t cost_of_first_stage_ns_ = 0;
   std::int64_t cost_expected_ns_ = 0;  // expected cost of the current trials in ns
+  int times_broken_off_ = 0;           // number of times that trials were broken off
   int depth_ = 1;                      // number of calls in flight together
   // Number of calls in a slot, in which the position on trial keeps one variant.
   int slot_calls_ = 1;

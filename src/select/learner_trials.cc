@@ -169,15 +169,21 @@ void Learner::begin_trials(TrialTurn& turn) {
 }
 
 // Breaks the trials off, because calls of other classes came between. Another class may have taken
-// the right to try variants. Trials that did not take place do not count as cost.
+// the right to try variants. Slots that were not begun do not count. The first time, those that
+// were begun do not count either.
 void Learner::try_again_later(TrialTurn& turn) {
   const auto tried = static_cast<std::int64_t>(std::min(calls_, compares_at_) - begins_at_);
   const auto all = static_cast<std::int64_t>(compares_at_ - begins_at_);
-  const std::int64_t cost_ns = cost_expected_ns_ / all * tried;
+  // What a first stage costs is unknown. Each of its calls is assumed to have cost its period,
+  // since trials that are always broken off would never end.
+  const bool is_unknown = !again_ && on_trial().stages == 1 && cost_expected_ns_ == 0;
+  const std::int64_t cost_of_call_ns = is_unknown ? on_trial().period_ns : cost_expected_ns_ / all;
+  const std::int64_t cost_ns = cost_of_call_ns * tried;
   trials_cost_ns_ += cost_ns;
   turn.cost_ns += cost_ns - cost_expected_ns_;
   budget_.spend(cost_ns - cost_expected_ns_);
-  on_trial().slots -= static_cast<int>(order_.size());
+  const bool is_first = times_broken_off_++ == 0;
+  on_trial().slots -= static_cast<int>(is_first ? all / slot_calls_ : (all - tried) / slot_calls_);
   if (again_) {
     compare_again_later();
     return begin_settled();

@@ -25,6 +25,19 @@ TEST(Learner, ASlowVariantCostsLessThanOnePerCentOfARun) {
   EXPECT_LT(program.now_ns() - least, 150'000'000);
 }
 
+TEST(Learner, FirstTrialsThatAreAlwaysBrokenOffEnd) {
+  SimulatedProgram program;
+  const int call_class = program.add_call_class(4, variants_of({10, 11, 30, 10}));
+  int slow = 0;
+  for (int phase = 0; phase < 500; ++phase) {
+    // The first stage of the trials takes eight calls after the one that begins it.
+    for (int call = 0; call < 8; ++call) slow += program.call(call_class) == 2 ? 1 : 0;
+    program.interrupt(call_class);
+  }
+  EXPECT_GT(slow, 0);
+  EXPECT_LT(slow, 40);
+}
+
 // The cost of trials compared with the variant in use, in a program that alternates between two
 // phases and is learnt repeatedly: of all trials, and of the first calls on trial.
 struct Cost {
