@@ -111,6 +111,8 @@ void Progress::leave_to_callers(Entry& entry) {
 // Returns whether the core agent is at work, and the agent and the progress thread have all
 // operations of this process, so that an application thread has nothing to do but wait.
 bool Progress::others_do_all() const {
+  // Without operations the caller waits for a Worker, which wakes it by other means.
+  if (under_way_.load() == 0) return false;
   const bool agent_works = mailbox_->open() > 0 || (agent_ && agent_->has_commands());
   const bool thread_works = thread_may_.load() == ThreadMay::do_all && !stopping_.load();
   return agent_works && thread_works && by_callers_.load() == 0 &&
@@ -244,7 +246,7 @@ Progress::Found Progress::advance_all(Who who) {
     }
     count(entry, -1);
     entry.operation.reset();
-    if (who == Who::thread) tell_waiting();
+    if (who == Who::thread || several_callers_) tell_waiting();
   }
   at_ = kNowhere;
   active_.resize(kept);
@@ -348,11 +350,13 @@ void Progress::thread_main() {
   if (agent_) agent_->close();
 }
 
-// Advances this process's operations and, as the agent of the core, other ranks' commands. The
-// agent sees each step of these. If it serves all ranks of the node, what its own rank waits for in
-// the node's memory is among the commands, or comes from ranks that have not begun. Such an agent
-// need not poll unseen progress. Commands take microseconds, and messages between nodes take
-// milliseconds. So commands say nothing about how long to sleep while messages travel.
+// Advances this process's operations. As the agent of its core, the thread also carries out the
+// operations that other ranks of the core have left to it (commands). An operation in the node's
+// memory may progress without ending a round, so that the thread must poll it again at once
+// (hides_rounds). An agent of all ranks of the node need not: it carries out the other ranks' steps
+// itself, except those of ranks that have not begun. The length of rounds decides how long the
+// thread sleeps. Commands take microseconds, and messages between nodes take milliseconds, so a
+// command counts as a round only if this process has no operations of its own.
 Progress::Found Progress::advance_as_thread() {
   std::optional<Found> own = Found{};
   const bool has_own = thread_has_own_work();
