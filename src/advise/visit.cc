@@ -465,8 +465,8 @@ void Visit::watch_results(const Results& results) {
   for (int i = 0; i < results.count; ++i) watch_completed(*results.sites[i], results.samples[i]);
 }
 
-// Returns when this call began and ended. If the call is not timed, the clock is read only if it
-// has completed a collective.
+// Returns when this call began and ended, if it is timed. Otherwise both times are the present time
+// if the request is a collective's. If it is not, both are 0, and nobody reads them.
 Times Visit::times_for(const Pending& pending) const {
   if (timed_ || !pending.site) return {began_ns_, left_ns_};
   const std::int64_t now = now_ns();

@@ -39,7 +39,8 @@ class CoreAgent {
   bool has_commands() const;
   // Waits until the thread that serves has called begin().
   void wait_until_it_serves() const;
-  // Returns the futex of the thread that serves, and the place where it announces its sleep.
+  // wake() returns the futex that wakes the agent's thread. asleep() returns the variable in which
+  // that thread says whether it sleeps.
   std::atomic<std::uint32_t>& wake() const { return own_->wake; }
   std::atomic<Asleep>& asleep() const { return own_->asleep; }
 

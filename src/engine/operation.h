@@ -75,7 +75,8 @@ class Operation {
   // Declares that the operation's steps need no transport, only memory. Must precede submission.
   void set_in_memory(bool yes) { in_memory_ = yes; }
   bool in_memory() const { return in_memory_; }
-  // Notes that an application thread waits for this operation alone.
+  // Notes that an application thread is blocked until this operation is complete. Unless that
+  // thread sleeps, it may take the operation back from the core agent.
   void mark_waited_on() { wanted_.store(true, std::memory_order_relaxed); }
   bool wanted() const { return wanted_.load(std::memory_order_relaxed); }
 
@@ -148,7 +149,8 @@ class Operation {
   bool end(Result<bool>& result);
 
   std::shared_ptr<const Schedule> schedule_;
-  // The direct schedule, which is tried first; nullptr if there is none.
+  // The schedule in which ranks use each other's buffers in place. It is tried first, and schedule_
+  // follows if a rank cannot access the buffers. It is nullptr if there is none.
   std::shared_ptr<const Schedule> direct_;
   // The current batch if it is not the first; otherwise nullptr.
   std::unique_ptr<Schedule> batch_;

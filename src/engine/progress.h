@@ -265,8 +265,8 @@ class Progress {
   Advancing advancing_duty_{*this};
   std::vector<Entry> active_;
   static constexpr std::size_t kNowhere = SIZE_MAX;
-  // Index in active_ of the operation that is being advanced; operations before it may have been
-  // moved to other places.
+  // This is the index in active_ of the operation that is being advanced, or kNowhere. Operations
+  // before it may have been moved forward, to fill the places of completed ones.
   std::size_t at_ = kNowhere;
   std::mutex inbox_mutex_;  // guards inbox_ and the start of thread_
   std::vector<Entry> inbox_;
@@ -327,7 +327,7 @@ template <class Complete, class Sleep>
 
 // Sleeps while others carry out all operations of this process, until complete() returns true. In
 // between it completes what they have ended, looks whether the agent has ended, and lets the MPI
-// library progress, since nobody else in this process may do so.
+// library progress, since the progress thread does that only for transfers that it knows of.
 template <class Complete>
 void Progress::sleep_until(Complete complete) {
   constexpr std::int64_t kLongest_ns = 1'000'000;

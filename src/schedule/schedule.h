@@ -123,8 +123,9 @@ struct Step {
   // Result of a reduce step: as many elements as `second`, which the result may overwrite.
   Location into{};
   std::uint32_t value = 0;  // counter value of a signal or wait; word of a tell or check
-  // The collective of a step `leaders`, which sends `first` and receives `second`; `peer` is its
-  // root. An operand that is not used is empty. In place, both operands are equal.
+  // This is the collective that a step of kind `leaders` calls among the ranks of equal node rank,
+  // one per node. It sends `first`, receives into `second`, and has the root `peer`. An operand
+  // that it does not use is empty. If the call is in place, both operands are equal.
   Kind collective = Kind::barrier;
   bool plain = false;  // true for a reduce or copy whose operands may be treated as bytes
   Fused fused = Fused::no;

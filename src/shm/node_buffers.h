@@ -227,9 +227,10 @@ class NodeBuffers {
   const int ranks_;
   const std::int64_t buffer_bytes_;  // bytes of one buffer, including all its slots
   std::uint64_t taken_ = 0;
-  // How many operations that complete at any time were begun by this process, and how many of these
-  // it has completed. (A core agent completes operations by NodeBuffers of its own, so its
-  // completions are missing here; later operations then announce only themselves.)
+  // These count the operations of kind Ends::any_time that this process has begun, and those that
+  // it has completed. If both are equal, none is in progress, and an operation that completes may
+  // announce all earlier ones with it. Operations that a core agent completes are not counted as
+  // completed. From then on each operation announces only its own completion.
   std::atomic<std::uint32_t> taken_at_any_time_{0}, ended_at_any_time_{0};
   std::array<View, kCount> views_{};
   // State of worth_looking() for each buffer; allocated when it is first needed.

@@ -39,7 +39,8 @@ UNDECIDED = "is not decided"
 LAB_BURST_BYTES = 256_000
 ELEMENTS = 10000  # number of elements in the kernel of three arrays
 NORMAL = "Normal"
-# Maps the study's name of a case to the number of progress threads that share a core.
+# Maps the names of cases in the study jh250041 (figures 1 to 4) to the number of progress threads
+# that share a core.
 THREADS = {"Prog1": 1, "Prog2": 2, "Prog4": 4}
 
 

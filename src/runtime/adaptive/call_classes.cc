@@ -50,8 +50,9 @@ void CallClass::look_at_caller() {
 
 namespace {
 
-// Passes the result of a comparison between the ranks in shared memory to the learner, if it is
-// complete. All ranks get the same answer at the same call.
+// Looks whether the ranks' exchange of measured times in shared memory is complete. If so, the
+// learner gets the greatest times of all ranks; otherwise it looks again at a later call. All ranks
+// do the same at the same call.
 void look_at_comparison(CallClass& call_class) {
   if (const auto greatest = call_class.in_memory->look())
     call_class.learner.agreed(*greatest);

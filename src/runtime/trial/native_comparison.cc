@@ -208,7 +208,7 @@ namespace {
 // Returns whether the ranks compare again at the initialisation of a persistent collective, since
 // the machine may have another state than at the last comparison. The answer is equal on all ranks,
 // and takes no message: every initialisation that comes here has begun with an exchange between all
-// ranks (peers_for() or tuned_schedule()), so all ranks have had the previous answer.
+// ranks (peers_for(), tuned_schedule() or longest_part()), so all have had the previous answer.
 bool is_old(const Runtime& runtime, AgreedNativeResults& results, Communicator& communicator,
             AgreedNativeResult& result) {
   constexpr std::int64_t kOld_ns = 500'000'000;

@@ -65,8 +65,9 @@ def first_use(found: Found, wish: Wish, loop: Node, before: list[Node]) -> int |
 
 
 def index_of(place: Place, found: Found, wish: Wish, loop: Node, before: list[Node]) -> int | None:
-    """Returns first_use() of one place. If the place is in another function, this is the first
-    statement that calls that function."""
+    """Returns the index in `before` of the first statement that contains the place, or that calls
+    the function in which the place lies. Returns len(before) if the place is behind the loop, and
+    None if there is no such statement or one after the call calls that function."""
     if is_in(place, found, wish):
         if place.line > last_line(loop):
             return len(before)

@@ -38,8 +38,9 @@ class Promise:
 
     with_weft: list[float]
     changed: list[float]  # times if each wait stands where the record has the first use
-    # Times of the changed form if waits that the source has before the measured first use follow
-    # their calls at once. The real time lies between the two. Empty without such waits.
+    # The patch may have to place a wait before the measured first use of the result. These are the
+    # times of the changed program if each such wait follows its call at once. The real times lie
+    # between `waiting` and `changed`. The list is empty if there is no such wait.
     waiting: list[float]
     # Share by which the replayed unchanged calls differ from the recorded ones.
     error: float = 0.0

@@ -85,8 +85,9 @@ class Prediction:
 
 
 def later(recorded: int, ranks: int) -> float:
-    """Returns by how many standard deviations the last of more ranks arrives later, on average
-    (Blom, 1958)."""
+    """Returns how much later the last of `ranks` ranks arrives, on average, than the last of
+    `recorded` ranks. The unit is the standard deviation of the ranks' arrival times, which are
+    taken as normally distributed (approximation by Blom, 1958)."""
 
     def last(n: int) -> float:
         return NormalDist().inv_cdf((n - 0.375) / (n + 0.25)) if n > 1 else 0.0
