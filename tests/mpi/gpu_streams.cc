@@ -310,7 +310,7 @@ int main(int argc, char** argv) {
     expected_way = in_one_kernel ? "in " : way;
     run(one, 2, kDevice, kDevice);
     run(one, 1000, kDevice, kDevice);
-    expected_way = in_one_kernel ? "in three kernels" : argv[2];
+    expected_way = in_one_kernel ? "in three kernels" : way;
     if (has_a_kernel(one)) run(one, 100'000, kDevice, kDevice);
     expected_way = "by calls of MPI's";
     run(one, 1000, rank % 2 == 0 ? kDevice : kProcessor, rank % 2 != 0 ? kDevice : kProcessor);
