@@ -142,7 +142,7 @@ def test_instructions_of_one_start_where_ways_are_tried(program, tmp_path, capsy
 def settled_instructions(program, directory, options, form, inside):
     """Returns the instructions of a usual later call; those at which something is timed, compared
     or agreed on are few."""
-    calls, file = 400, directory / "out"
+    calls, file = 200, directory / "out"
     options = (f"{options} --plan-cache=none", form, 1, inside, "auto")
     profile(program, calls, file, *options, more=[f"--dump-before={inside}"])
     later = [file.with_name(f"{file.name}.{call}") for call in range(calls // 2, calls)]
