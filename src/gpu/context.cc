@@ -165,12 +165,6 @@ Result<Stream> Context::own_stream() {
   return stream_;
 }
 
-Result<Stream> Context::waiting_stream() {
-  const std::lock_guard lock(mutex_);
-  const OutsideCapture now(driver_);
-  return own_stream();
-}
-
 // Returns two streams for copies, one for each direction of the bus, so that both are used at the
 // same time.
 Result<CopyStreams> Context::copy_streams() {

@@ -139,8 +139,6 @@ class Context {
   Result<bool> copy_in(const Copy& one, Stream stream) const;
   Result<bool> copy_out(const Copy& one, Stream stream) const;
   Result<CopyStreams> copy_streams();
-  // Returns a stream of Weft's for work that the caller waits for.
-  Result<Stream> waiting_stream();
   // Copies the number of starts to that of ends, so that waits for what was started before pass.
   Result<bool> copy_end(const Channel& channel, Stream stream) const;
 

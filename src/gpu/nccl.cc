@@ -145,8 +145,9 @@ void NcclComm::abort() {
 }
 
 Result<bool> NcclComm::state() {
-  const std::lock_guard lock(mutex_);
-  if (!comm_) return true;
+  // A thread may hold the lock while NCCL waits for other ranks. The agent must not wait with it.
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock || !comm_) return true;
   int found = kSuccess;
   const int code = nccl_.later_error(comm_, &found);
   if (code != kSuccess) return nccl_.error("ncclCommGetAsyncError", code);

@@ -29,7 +29,7 @@ struct Options {
   // How long the initialisation of a collective may measure in which form kernels carry it out.
   std::int64_t init_budget_us = 10'000;
   // Most bytes that a rank publishes in a collective of kernels alone.
-  std::size_t in_one_kernel = std::size_t{256} << 20;
+  std::size_t in_one_kernel = std::size_t{32} << 20;
 };
 
 Result<Options> options_of_environment();

@@ -145,7 +145,7 @@ void a_huge_type() {
   weft_gpu_request request = nullptr;
   good(weft_allgather_init(MPI_IN_PLACE, 0, MPI_INT, &one, 1, huge, world, &request), "init");
   expect_way(weft_gpu_path_of(request),
-             "by calls of MPI's, not in one kernel: it has more than 268435456 bytes");
+             "by calls of MPI's, not in one kernel: it has more than 33554432 bytes");
   good(weft_gpu_request_free(&request), "free");
   MPI_Type_free(&huge);
 }

@@ -182,6 +182,7 @@ def gpu_parts(shared: dict[str, str] | None) -> list[Part]:
     loaded = [word for name, value in weft.items() for word in ("-genv", name, value)]
     by_stream = {"WEFT_GPU_NOTIFY": "stream"}
     by_driver = {"WEFT_GPU_KERNEL_COPY": "0"}
+    any_length = {"WEFT_GPU_ONE_KERNEL_BYTES": "268435456"}
     no_mps = "" if shared is not None else "MPS does not start"
 
     def together(what: str, ranks: int, *command: object, **variables: str) -> Part:
@@ -211,7 +212,9 @@ def gpu_parts(shared: dict[str, str] | None) -> list[Part]:
         together("notice and overlap under Weft", 2, *loaded, notify),
         Part("allreduces, 1 rank", 1, (allreduce,)),
         *(together("allreduces", ranks, allreduce) for ranks in (2, 4)),
-        together("long allreduces", 2, allreduce, "--bytes", LONG_BYTES, "--turns", 20),
+        together(
+            "long allreduces", 2, allreduce, "--bytes", LONG_BYTES, "--turns", 20, **any_length
+        ),
         together("allreduces, copied by the driver", 2, allreduce, **by_driver),
         *(together("conjugate gradients", ranks, cg) for ranks in (1, 2)),
         together("transforms", 2, fft3d),

@@ -359,10 +359,11 @@ Result<Operation*> make_alone(const Call& call, const Kept& internal, Context* c
 
 // Makes a persistent collective without NCCL, as a single kernel if possible. All ranks must call
 // it together. Each takes part in every step, even if an earlier step has failed there or on
-// another rank.
-Result<Operation*> make_without_nccl(const Call& call, const Kept& internal, Context* context) {
+// another rank. real: the program's call, which is another one if `call` is a trial in its place.
+Result<Operation*> make_without_nccl(const Call& call, const Call& real, const Kept& internal,
+                                     Context* context) {
   std::string why_not;
-  const auto by_kernel = internal->one_node().decide(call, context, made_runtime, &why_not);
+  const auto by_kernel = internal->one_node().decide(call, real, context, made_runtime, &why_not);
   if (!by_kernel) return by_kernel.error();
   if (*by_kernel) return by_kernel;
   auto made = stage_by_mpi(call, internal, true, context);
@@ -389,7 +390,7 @@ Result<Operation*> make_together(const Call& call, const Kept& internal,
   if (const auto all = internal->all_have(context); !all) return all.error();
   return internal->nccl().make(
       call, internal->agreements(), *context, made_runtime,
-      [&](const Call& one) { return make_without_nccl(one, internal, *context); });
+      [&](const Call& one) { return make_without_nccl(one, call, internal, *context); });
 }
 
 // Checks this process and the call's arguments. Returns the context of the current device, in which

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -24,11 +25,12 @@ class FormTrials {
         context_(*context),
         collective_(collective),
         comm_(comm),
-        data_bytes_(bytes_of(collective)) {}
+        data_bytes_(std::bit_ceil(bytes_of(collective))) {}
   ~FormTrials() {
     for (Operation* const one : operations_) runtime_.release(one);
     runtime_.collect();
     if (data_ != 0) context_.retire_region(data_, data_bytes_, 0);
+    if (stream_) context_.driver().destroy_stream(stream_);
   }
   FormTrials(const FormTrials&) = delete;
   FormTrials& operator=(const FormTrials&) = delete;
@@ -68,9 +70,7 @@ class FormTrials {
     const auto data = context_.region(data_bytes_, data_bytes_);
     if (!data) return data.error();
     data_ = *data;
-    const auto stream = context_.waiting_stream();
-    if (!stream) return stream.error();
-    stream_ = *stream;
+    if (const auto made = make_stream(); !made) return made;
     for (const Form& form : forms) {
       auto held = runtime_.hold(&context_);
       if (!held) return held.error();
@@ -81,6 +81,16 @@ class FormTrials {
       operations_.push_back(runtime_.add(&context_, std::move(one), std::move(*held)));
     }
     return true;
+  }
+
+  // Makes a stream of the measurement's own. In a common one, two threads that measure on two
+  // communicators could wait for kernels in different orders on different ranks.
+  Result<bool> make_stream() {
+    const OutsideCapture now(context_.driver());
+    const int code = context_.driver().create_stream(&stream_, kStreamNonBlocking);
+    if (code == kSuccess) return true;
+    stream_ = nullptr;
+    return context_.driver().error("cuStreamCreate", code);
   }
 
   // Stores the time of each run on this rank. The stream is waited for after a failure, too:
@@ -98,6 +108,7 @@ class FormTrials {
     Result<bool> good = true;
     for (int i = 0; i < times && good; ++i) good = operation.run(stream_);
     const int code = context_.driver().synchronise(stream_);
+    if (code != kSuccess) operation.abandon();  // so that other ranks' kernels end
     if (good && code != kSuccess) return context_.driver().error("cuStreamSynchronize", code);
     return good;
   }
@@ -114,8 +125,8 @@ class FormTrials {
   const ByKernel& collective_;
   MPI_Comm const comm_;
   const std::size_t data_bytes_;
-  Address data_ = 0;  // data that the trials send, and replace by their results
-  Stream stream_ = nullptr;
+  Address data_ = 0;                    // data that the trials send, and replace by their results
+  Stream stream_ = nullptr;             // nullptr until it is made
   std::vector<Operation*> operations_;  // by form
 };
 

@@ -149,8 +149,8 @@ Call trial_of(const Call& call, Address scratch, int ranks) {
 }
 
 // Measures work in NCCL's stream: run() enqueues it once. Returns this rank's time for a run in
-// microseconds. If a rank cannot enqueue it, all ranks call give_up(), and get an error. All ranks
-// must call it together.
+// microseconds. If a rank cannot enqueue it, all ranks call give_up(), and get an error. They also
+// get one if a rank's stream has failed. All ranks must call it together.
 Result<double> timed(int runs, NcclComm* by, const Driver& driver, MPI_Comm comm,
                      const std::function<Result<bool>()>& run,
                      const std::function<void()>& give_up) {
@@ -162,7 +162,10 @@ Result<double> timed(int runs, NcclComm* by, const Driver& driver, MPI_Comm comm
   if (!all) give_up();
   const int code = driver.synchronise(by->stream());
   if (!all) return all.error();
-  if (code != kSuccess) return driver.error("cuStreamSynchronize", code);
+  if (code != kSuccess) give_up();
+  const auto passed = all_have(
+      code == kSuccess ? Result<bool>(true) : driver.error("cuStreamSynchronize", code), comm);
+  if (!passed) return passed.error();
   const auto took = by->timed_us();
   // A rank that cannot tell the time lets no way win.
   return took ? *took / runs : std::numeric_limits<double>::max();

@@ -130,7 +130,7 @@ Result<OneKernelCall> described(const Call& call, const Context& context, MPI_Co
                                        : describe_copies(call, rank, ranks, &own);
   if (!good) return good.error();
   for (const void* const one : {own.in, static_cast<const void*>(own.out)}) {
-    if (one == own.out && own.count == 0) continue;
+    if (one == own.out && one != own.in && own.count == 0) continue;
     if (!is_of_device(context.driver(), one)) {
       return Error{"the data are not in memory of the device"};
     }
@@ -195,23 +195,29 @@ Result<bool> OneKernelGroup::meet(Context* context, const Options& options) {
   return true;
 }
 
-// Makes the ranks map memory of each other for two slots of `bytes` bytes, of which a rank needs
-// none if it publishes nothing. mine: an error if this rank cannot take part. All ranks must call
-// it together. If a rank has failed, the others' memory is allocated but not mapped.
-Result<std::shared_ptr<SharedMemory>> OneKernelGroup::share_slots(const Result<OneKernelCall>& mine,
-                                                                  std::size_t bytes) {
+// Makes the ranks map memory of each other for two slots, of which a rank needs none if it
+// publishes nothing. Returns whether all ranks have it; if not, *why_not gets the reason. All ranks
+// must call it together.
+Result<bool> OneKernelGroup::share_slots(const OneKernelCall& mine, ByKernel* made,
+                                         std::string* why_not) {
   LongOffer offer;
-  Result<std::shared_ptr<SharedMemory>> slots{std::shared_ptr<SharedMemory>()};
-  if (mine) slots = peers_->create_slots(mine->in ? bytes : 0, &offer);
+  auto slots = peers_->create_slots(mine.in ? made->slot_bytes : 0, &offer);
   const auto offers = all_of(offer, comm_);
   if (!offers) return offers.error();
   std::vector<MemoryHandle> handles;
-  for (const LongOffer& one : *offers) {
-    if (!one.good) return slots;
-    handles.push_back(one.handle);
+  for (const LongOffer& one : *offers)
+    if (one.good) handles.push_back(one.handle);
+  Result<bool> opened = slots ? Result<bool>(true) : slots.error();
+  if (handles.size() == offers->size()) opened = (*slots)->open(handles);
+  const auto all = agreed(opened ? Vote{.spots = 1} : refusal(opened.error().message), comm_,
+                          "another rank has no memory", why_not);
+  if (!all) return all.error();
+  if (*all == 0) {
+    if (slots) (*slots)->abandon();
+    return false;
   }
-  if (const auto opened = (*slots)->open(handles); !opened) return opened.error();
-  return slots;
+  made->slots = std::move(*slots);
+  return true;
 }
 
 // Returns the collective as kernels carry it out; nothing, with the reason in *why_not, if MPI
@@ -225,15 +231,6 @@ Result<std::optional<OneKernelGroup::Agreed>> OneKernelGroup::agree(const Call& 
   if (mine && peers_->context() != context) {
     mine = Error{"another device is current than at the communicator's first collective"};
   }
-  ByKernel made;
-  made.peers = peers_;
-  const auto bytes = static_cast<std::size_t>(bytes_of(call, peers_->ranks()));
-  if (bytes > kSlotBytes) {
-    made.slot_bytes = (bytes + kPackBytes - 1) / kPackBytes * kPackBytes;
-    auto slots = share_slots(mine, made.slot_bytes);
-    if (slots) made.slots = std::move(*slots);
-    if (mine && !slots) mine = slots.error();
-  }
   KernelVote own;
   if (mine)
     own = {.vote = {.spots = peers_->free_spots()}, .room = peers_->room()};
@@ -242,15 +239,20 @@ Result<std::optional<OneKernelGroup::Agreed>> OneKernelGroup::agree(const Call& 
   const auto all = agreed_with_room(own, comm_, why_not);
   if (!all) return all.error();
   const std::uint32_t spots = all->vote.spots;
-  std::vector<Form> forms;
-  if (spots != 0) {
-    forms = forms_to_try(bytes, mine->takes_parts, all->room);
-    if (forms.empty())
-      *why_not = "kernels that wait for other collectives may fill a rank's device";
-  }
+  if (spots == 0) return std::optional<Agreed>();
+  const auto bytes = static_cast<std::size_t>(bytes_of(call, peers_->ranks()));
+  std::vector<Form> forms = forms_to_try(bytes, mine->takes_parts, all->room);
   if (forms.empty()) {
-    if (made.slots) made.slots->abandon();
+    *why_not = "kernels that wait for other collectives may fill a rank's device";
     return std::optional<Agreed>();
+  }
+  ByKernel made;
+  made.peers = peers_;
+  if (bytes > kSlotBytes) {
+    made.slot_bytes = (bytes + kPackBytes - 1) / kPackBytes * kPackBytes;
+    const auto shared = share_slots(*mine, &made, why_not);
+    if (!shared) return shared.error();
+    if (!*shared) return std::optional<Agreed>();
   }
   made.spot = __builtin_ctz(spots);
   made.call = *mine;
@@ -278,8 +280,8 @@ Result<Form> OneKernelGroup::fastest(const Call& call, Context* context, Runtime
   return found;
 }
 
-Result<Operation*> OneKernelGroup::decide(const Call& call, Context* context, Runtime* runtime,
-                                          std::string* why_not) {
+Result<Operation*> OneKernelGroup::decide(const Call& call, const Call& limited, Context* context,
+                                          Runtime* runtime, std::string* why_not) {
   Operation* const none = nullptr;
   int ranks = 1;
   MPI_Comm_size(call.comm, &ranks);
@@ -292,7 +294,7 @@ Result<Operation*> OneKernelGroup::decide(const Call& call, Context* context, Ru
     const auto gathered = gather(call.comm, runtime->options());
     if (!gathered) return gathered.error();
   }
-  if (static_cast<std::uint64_t>(bytes) > most_bytes_) {
+  if (static_cast<std::uint64_t>(bytes_of(limited, ranks)) > most_bytes_) {
     *why_not = "it has more than " + std::to_string(most_bytes_) + " bytes";
     return none;
   }
@@ -314,6 +316,7 @@ Result<Operation*> OneKernelGroup::decide(const Call& call, Context* context, Ru
       return runtime->add(context, std::move(made), std::move(*held));
     } else {
       *why_not = form.error().message;
+      peers_->give_back(made.spot);
     }
   }
   if (held) context->give_back(held->channels, held->pinned, held->event);

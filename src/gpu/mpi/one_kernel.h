@@ -29,9 +29,10 @@ class OneKernelGroup {
   OneKernelGroup& operator=(const OneKernelGroup&) = delete;
 
   // Returns the operation for the call if kernels carry it out. Returns nullptr if MPI does,
-  // with the reason in *why_not. All ranks must call it together.
-  Result<Operation*> decide(const Call& call, Context* context, Runtime* runtime,
-                            std::string* why_not);
+  // with the reason in *why_not. All ranks must call it together. limited: the call to which the
+  // limit of bytes applies, which is another one if `call` is a trial in its place.
+  Result<Operation*> decide(const Call& call, const Call& limited, Context* context,
+                            Runtime* runtime, std::string* why_not);
   // Drops the state without freeing it. It is for the time after MPI_Finalize, when the
   // communicator is gone and the device may be, too.
   void forget();
@@ -39,8 +40,7 @@ class OneKernelGroup {
  private:
   Result<bool> gather(MPI_Comm comm, const Options& options);
   Result<bool> meet(Context* context, const Options& options);
-  Result<std::shared_ptr<SharedMemory>> share_slots(const Result<OneKernelCall>& mine,
-                                                    std::size_t bytes);
+  Result<bool> share_slots(const OneKernelCall& mine, ByKernel* made, std::string* why_not);
   // A collective as kernels carry it out in the rule's form, and the forms that are worth
   // measuring.
   struct Agreed {
