@@ -174,7 +174,7 @@ void Learner::begin_trials(TrialTurn& turn) {
 void Learner::try_again_later(TrialTurn& turn) {
   const auto tried = static_cast<std::int64_t>(std::min(calls_, compares_at_) - begins_at_);
   const auto all = static_cast<std::int64_t>(compares_at_ - begins_at_);
-  // What a first stage costs is unknown. Each of its calls is assumed to have cost its period,
+  // The cost of a first stage is unknown. Each of its calls is assumed to have cost its period,
   // since trials that are always broken off would never end.
   const bool is_unknown = !again_ && on_trial().stages == 1 && cost_expected_ns_ == 0;
   const std::int64_t cost_of_call_ns = is_unknown ? on_trial().period_ns : cost_expected_ns_ / all;

@@ -36,9 +36,9 @@ class FormTrials {
   FormTrials& operator=(const FormTrials&) = delete;
 
   Result<Form> fastest(const std::vector<Form>& forms, std::int64_t budget_us) {
-    const std::int64_t began_ns = now_ns();
     Trials trials(forms.size(), budget_us * 1'000);
     Result<bool> good = prepare(forms);
+    const std::int64_t began_ns = now_ns();
     std::optional<Trials::Trial> trial;
     std::int64_t each_ns = 0;
     while (true) {
