@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import advise_runs
@@ -298,15 +297,6 @@ def test_a_promise_is_of_the_whole_run():
     assert promise.of_round(library, auto, 1, 0.5, 800.0) == pytest.approx([0.9625, 0.925])
     del auto[1, 1]  # the job was ended
     assert promise.of_round(library, auto, 1, 0.5, 800.0) is None
-
-
-def test_a_promise_counts_the_start_of_the_job(recorded):
-    _, found = recorded
-    advice = analysis.analyse(found)
-    share = promise.share_of_calls(replace(found, about={**found.about, "wall_s": 0.0}), advice)
-    longer = {**found.about, "wall_s": 2e-6 * advice.elapsed_us}
-    assert 0 < share <= 1
-    assert promise.share_of_calls(replace(found, about=longer), advice) == pytest.approx(share / 2)
 
 
 def test_a_promise_replays_what_the_patch_makes(recorded):

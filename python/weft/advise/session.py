@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
@@ -74,15 +73,13 @@ def record(command: list[str], overhead: float, mpi: str, target: Path) -> tuple
     (directory / HERE).touch()
     kept = False
     try:
-        began = time.monotonic()
         status = run(command, overhead, mpi, directory)
-        wall_s = time.monotonic() - began
         sys.stdout.flush()
         ranks = read_directory(directory)
         if ranks:
             when = datetime.now(timezone.utc).isoformat(timespec="seconds")
             about = {"command": command, "when": when, "overhead": overhead, "status": status}
-            about |= {"inside": bool(os.environ.get(INSIDE)), "wall_s": wall_s}
+            about["inside"] = bool(os.environ.get(INSIDE))
             kept = True  # the directory is kept if the record cannot be written
             store.write(target, ranks, about, threads.read(directory))
             if kept := lacks_other_nodes(ranks, directory):

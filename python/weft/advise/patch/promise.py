@@ -94,24 +94,18 @@ def forms_of(changes: Iterable[Change], advice: Advice) -> list[Form]:
     return [late] if late == soon else [late, soon]
 
 
-def whole_us(stored: Stored, advice: Advice) -> float:
-    """Returns how long the recorded job ran from the start of its launcher, which is what the
-    comparison of programs measures. Older records have only the time from MPI_Init on."""
-    return max(advice.elapsed_us, stored.about.get("wall_s", 0.0) * 1e6)
-
-
 def share_of_calls(stored: Stored, advice: Advice) -> float:
-    """Returns the part of the job between its first collective and its last one."""
+    """Returns the part of the run between its first collective and its last one."""
     calls = calls_of(stored, advice.sites)
     first = min(call.first_ns for call in calls)
     last = max(row["left_ns"] for call in calls for row in call.rows.values())
-    return min(1.0, (last - first) / 1e3 / whole_us(stored, advice))
+    return min(1.0, (last - first) / 1e3 / advice.elapsed_us)
 
 
 def of_round(
     library: Times, auto: Times, forms: int, share: float, elapsed_us: float
 ) -> Optional[list[float]]:
-    """Returns the times of the whole job in each form with Weft, divided by the time without Weft.
+    """Returns the times of the whole run in each form with Weft, divided by the time without Weft.
     Returns None if a job was ended early, or if its first run was disturbed so much that no time
     would be left."""
     stretches = [number for number, _ in library if number != FIRST_RUN]
@@ -165,7 +159,7 @@ def replayed(
     recorded_us = sum(one.recorded_ns for one in stretches) / 1e3
     share, found, errors = share_of_calls(stored, advice), [], []
     for times in verify.rounds(command, mpi, stored, stretches, forms, Pace(budget_s, ROUNDS)):
-        if one := of_round(*times, len(forms), share, whole_us(stored, advice)):
+        if one := of_round(*times, len(forms), share, advice.elapsed_us):
             found.append(one)
             errors.append(unchanged_us(times[0]) / recorded_us - 1)
     if not found:
