@@ -37,7 +37,7 @@ struct Settings {
   std::string driver = "libcuda.so.1", json;
 };
 
-// What a solution has taken, and how far it is from the known one.
+// Outcome: the cost of a solution, and its distance from the known one.
 struct Outcome {
   int iterations = 0;
   double seconds = 0, error = 0;

@@ -1,17 +1,6 @@
 // The kernels of gpu_cg.cc.
 #include "gpu_cg.h"
-
-namespace {
-
-__device__ long my_number() {
-  return static_cast<long>(blockIdx.x) * blockDim.x + threadIdx.x;
-}
-
-__device__ long all_threads() {
-  return static_cast<long>(gridDim.x) * blockDim.x;
-}
-
-}  // namespace
+#include "gpu_threads.h"
 
 extern "C" __global__ void cg_begin(Cg c) {
   cg_begin_share(c, my_number(), all_threads());

@@ -1,18 +1,7 @@
 // The kernels of gpu_notify.cc, gpu_allreduce.cc and gpu_fft3d.cc.
 #include "gpu_fft3d.h"
 #include "gpu_notify.h"
-
-namespace {
-
-__device__ long my_number() {
-  return static_cast<long>(blockIdx.x) * blockDim.x + threadIdx.x;
-}
-
-__device__ long all_threads() {
-  return static_cast<long>(gridDim.x) * blockDim.x;
-}
-
-}  // namespace
+#include "gpu_threads.h"
 
 extern "C" __global__ void program_nothing() {}
 

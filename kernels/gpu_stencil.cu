@@ -1,19 +1,8 @@
 // The kernels of gpu_stencil.cc.
-#include "gpu_stencil.h"
-
 #include <cooperative_groups.h>
 
-namespace {
-
-__device__ long my_number() {
-  return static_cast<long>(blockIdx.x) * blockDim.x + threadIdx.x;
-}
-
-__device__ long all_threads() {
-  return static_cast<long>(gridDim.x) * blockDim.x;
-}
-
-}  // namespace
+#include "gpu_stencil.h"
+#include "gpu_threads.h"
 
 extern "C" __global__ void stencil_fill(double* to, int first, int rows, int columns) {
   stencil_fill_share(to, first, rows, columns, my_number(), all_threads());

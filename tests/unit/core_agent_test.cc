@@ -116,6 +116,42 @@ class Core {
   std::shared_ptr<Segment> memory_;
 };
 
+// ChildProcess: a process that calls begin() and keeps its result until end() kills the process.
+class ChildProcess {
+ public:
+  template <class Begin>
+  explicit ChildProcess(Begin begin) {
+    int tell[2];
+    if (pipe(tell) != 0) return;
+    id_ = fork();
+    if (id_ == 0) {
+      [[maybe_unused]] const auto kept = begin();
+      if (write(tell[1], "b", 1) != 1) _exit(1);
+      for (;;) pause();
+    }
+    char word = 0;
+    close(tell[1]);
+    has_begun_ = id_ > 0 && read(tell[0], &word, 1) == 1;
+    close(tell[0]);
+  }
+  ~ChildProcess() { end(); }
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  bool has_begun() const { return has_begun_; }
+  pid_t id() const { return id_; }
+  void end() {
+    if (id_ <= 0) return;
+    kill(id_, SIGKILL);
+    waitpid(id_, nullptr, 0);
+    id_ = -1;
+  }
+
+ private:
+  pid_t id_ = -1;
+  bool has_begun_ = false;
+};
+
 // A rank on a core that it shares with others: it leaves its part of a call to the agent, and its
 // application thread waits until the part is complete.
 class WaitingRank {
@@ -316,21 +352,12 @@ TEST(CoreAgent, ARankThatSleepsContinuesItselfWhenTheAgentStops) {
 TEST(CoreAgent, ARankThatSleepsFindsThatTheAgentHasEnded) {
   Core core;
   NodeCall call(call_of(Kind::allgather, 1000));
-  int tell[2];
-  ASSERT_EQ(pipe(tell), 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    const auto agent = core.agent();
-    if (write(tell[1], "b", 1) != 1) _exit(1);
-    for (;;) pause();
-  }
-  char word = 0;
-  ASSERT_EQ(read(tell[0], &word, 1), 1);
+  ChildProcess child([&] { return core.agent(); });
+  ASSERT_TRUE(child.has_begun());
   WaitingRank waits(call, 1, core.ranks[1]);
   waits.begin();
   wait_until_asleep(*core.mailboxes[1]);
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
+  child.end();
   while (core.mailboxes[1]->open.load() > 0 && !waits.ends()) sched_yield();
   if (!waits.ends()) {
     std::thread other([&] { finish(call, 2, {}); });
@@ -340,8 +367,6 @@ TEST(CoreAgent, ARankThatSleepsFindsThatTheAgentHasEnded) {
     EXPECT_TRUE(waits.is_done());
     EXPECT_EQ(call.memory.difference(), "");
   }
-  close(tell[0]);
-  close(tell[1]);
 }
 
 TEST(CoreAgent, ReturnsWhatIsLeftWhenItStops) {
@@ -409,32 +434,23 @@ TEST(CoreAgent, ReturnsASumThatCannotBeWrittenWithItsOperandsUntouched) {
                     nullptr};
   operands.use(turn, schedule);
   Work work = *work_of(schedule, operands, turn, {false, 0, 0});
-  int tell[2];
-  ASSERT_EQ(pipe(tell), 0);
-  const pid_t child = fork();
-  if (child == 0) {  // the last page is read-only, the earlier ones are writable
-    mprotect(private_pages + kCount - kPage / 8, kPage, PROT_READ);
-    if (write(tell[1], "b", 1) != 1) _exit(1);
-    for (;;) pause();
-  }
-  char word = 0;
-  ASSERT_EQ(read(tell[0], &word, 1), 1);
+  // The last page is read-only, the earlier ones are writable.
+  ChildProcess child(
+      [&] { return mprotect(private_pages + kCount - kPage / 8, kPage, PROT_READ); });
+  ASSERT_TRUE(child.has_begun());
   RemoteProgram program;
-  ASSERT_TRUE(program.begin(work, child));
+  ASSERT_TRUE(program.begin(work, child.id()));
   const std::atomic<std::uint32_t> wanted{0};
   EXPECT_EQ(program.progress(wanted, &work), RemoteProgram::State::unable);
   EXPECT_EQ(work.next, 0u);
   std::vector<double> there(kCount);
-  const OtherProcess other(child);
+  const OtherProcess other(child.id());
   ASSERT_EQ(other.read(reinterpret_cast<std::byte*>(there.data()),
                        reinterpret_cast<std::uintptr_t>(private_pages), kPages * kPage),
             OtherProcess::Moved::all);
   EXPECT_TRUE(std::equal(there.begin(), there.end(), private_pages));
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
+  child.end();
   EXPECT_EQ(program.progress(wanted, &work), RemoteProgram::State::ended);
-  close(tell[0]);
-  close(tell[1]);
   munmap(private_pages, kPages * kPage);
 }
 
@@ -443,28 +459,17 @@ TEST(CoreAgent, ReturnsASumThatCannotBeWrittenWithItsOperandsUntouched) {
 TEST(CoreAgent, ARankFindsThatTheAgentHasEndedWithItsOrder) {
   Core core;
   NodeCall call(call_of(Kind::allgather, 1000));
-  int tell[2];
-  ASSERT_EQ(pipe(tell), 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    const auto agent = core.agent();
-    if (write(tell[1], "b", 1) != 1) _exit(1);
-    for (;;) pause();
-  }
-  char word = 0;
-  ASSERT_EQ(read(tell[0], &word, 1), 1);
+  ChildProcess child([&] { return core.agent(); });
+  ASSERT_TRUE(child.has_begun());
   Mailbox& mailbox = core.ranks[1];
   EXPECT_FALSE(mailbox.agent_has_ended());
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
+  child.end();
   const int command = mailbox.leave(call.work(1)), claimed = mailbox.leave(call.work(1));
   EXPECT_TRUE(mailbox.agent_has_ended());
   EXPECT_TRUE(mailbox.agent_has_ended());
   EXPECT_FALSE(mailbox.take(command)->over);
   core.mailboxes[1]->commands[static_cast<std::size_t>(claimed)].state = Command::State::claimed;
   EXPECT_FALSE(mailbox.take(claimed));
-  close(tell[0]);
-  close(tell[1]);
 }
 
 }  // namespace

@@ -246,25 +246,38 @@ class QuickTransport final : public Transport {
   int sends = 0;
 };
 
+// StagedRing: one rank of a ring of kRanks ranks, whose buffers move in pieces of a block.
+struct StagedRing {
+  static constexpr int kRanks = 8;
+  static constexpr std::int64_t kBlockBytes = 4096;
+  static constexpr Range kAll{0, kRanks* kBlockBytes};
+  static Shape shape() {
+    return sim::shape_of(Kind::allreduce, kRanks, kRanks, {}, kAll.end, 0, false);
+  }
+  explicit StagedRing(Schedule given) : schedule(std::move(given)) {}
+
+  const Schedule schedule;
+  GivenMover from, to;
+  QuickTransport messages;
+  StagedTransport staged{messages,
+                         nullptr,
+                         schedule,
+                         {{Buffer::send, &from, kAll, kBlockBytes, true, false},
+                          {Buffer::recv, &to, kAll, kBlockBytes, false, true}}};
+  Execution execution{schedule, &staged};
+};
+
 // In a ring each rank sends another block in each round. So a message leaves for each block that
 // has arrived, and the blocks of the result leave in the last rounds, one by one.
 TEST(StagedTransport, LetsARingBeginWithItsFirstBlock) {
-  constexpr int kRanks = 8;
-  constexpr std::int64_t kBlockBytes = 4096;
-  Shape shape = sim::shape_of(Kind::allreduce, kRanks, kRanks, {}, kRanks * kBlockBytes, 0, false);
+  Shape shape = StagedRing::shape();
   shape.rank = 3;
-  const Schedule ring = build(*find_algorithm(Kind::allreduce, "ring"), shape);
-  GivenMover from, to;
-  QuickTransport messages;
-  const Range all{0, kRanks * kBlockBytes};
-  StagedTransport staged(messages, nullptr, ring,
-                         {{Buffer::send, &from, all, kBlockBytes, true, false},
-                          {Buffer::recv, &to, all, kBlockBytes, false, true}});
-  Execution execution(ring, &staged);
+  StagedRing ring(build(*find_algorithm(Kind::allreduce, "ring"), shape));
+  auto& [schedule, from, to, messages, staged, execution] = ring;
   staged.begin();
-  EXPECT_EQ(from.order.size(), static_cast<std::size_t>(kRanks));
+  EXPECT_EQ(from.order.size(), static_cast<std::size_t>(StagedRing::kRanks));
   EXPECT_TRUE(to.order.empty());
-  for (from.arrived = 0; from.arrived < kRanks; ++from.arrived) {
+  for (from.arrived = 0; from.arrived < StagedRing::kRanks; ++from.arrived) {
     const auto advanced = execution.advance();
     ASSERT_TRUE(advanced && !*advanced);
     EXPECT_EQ(messages.sends, from.arrived);
@@ -272,42 +285,35 @@ TEST(StagedTransport, LetsARingBeginWithItsFirstBlock) {
   }
   const auto advanced = execution.advance();
   ASSERT_TRUE(advanced && *advanced);
-  EXPECT_EQ(messages.sends, 2 * (kRanks - 1));
+  EXPECT_EQ(messages.sends, 2 * (StagedRing::kRanks - 1));
   std::vector<int> pieces = to.out;
   std::sort(pieces.begin(), pieces.end());
-  for (int piece = 0; piece < kRanks; ++piece)
+  for (int piece = 0; piece < StagedRing::kRanks; ++piece)
     EXPECT_EQ(pieces[static_cast<std::size_t>(piece)], piece);
   EXPECT_NE(to.out, pieces);  // the own block first, then those of the ranks before it
 }
 
 // A later batch of a schedule may use any piece, so that none leaves before the end.
 TEST(StagedTransport, KeepsTheOutputOfSchedulesInBatches) {
-  constexpr int kRanks = 8;
-  constexpr std::int64_t kBlockBytes = 4096;
-  Shape shape = sim::shape_of(Kind::allreduce, kRanks, kRanks, {}, kRanks * kBlockBytes, 0, false);
-  const Schedule ring = build_in_batches(*find_algorithm(Kind::allreduce, "ring"), shape, 2);
-  ASSERT_NE(ring.next_batch, nullptr);
-  GivenMover from, to;
-  from.arrived = kRanks;
-  QuickTransport messages;
-  const Range all{0, kRanks * kBlockBytes};
-  StagedTransport staged(messages, nullptr, ring,
-                         {{Buffer::send, &from, all, kBlockBytes, true, false},
-                          {Buffer::recv, &to, all, kBlockBytes, false, true}});
-  Execution execution(ring, &staged);
+  Shape shape = StagedRing::shape();
+  StagedRing ring(build_in_batches(*find_algorithm(Kind::allreduce, "ring"), shape, 2));
+  auto& [schedule, from, to, messages, staged, execution] = ring;
+  ASSERT_NE(schedule.next_batch, nullptr);
+  from.arrived = StagedRing::kRanks;
   staged.begin();
   auto advanced = execution.advance();
   ASSERT_TRUE(advanced && *advanced);
-  for (Schedule batch = ring.next_batch(ring);; batch = batch.next_batch(std::move(batch))) {
+  for (Schedule batch = schedule.next_batch(schedule);;
+       batch = batch.next_batch(std::move(batch))) {
     execution.continue_with(batch);
     advanced = execution.advance();
     ASSERT_TRUE(advanced && *advanced);
     if (!batch.next_batch) break;
   }
-  EXPECT_EQ(messages.sends, 2 * (kRanks - 1));
+  EXPECT_EQ(messages.sends, 2 * (StagedRing::kRanks - 1));
   EXPECT_TRUE(to.out.empty());
   staged.end(true);
-  EXPECT_EQ(to.out.size(), static_cast<std::size_t>(kRanks));
+  EXPECT_EQ(to.out.size(), static_cast<std::size_t>(StagedRing::kRanks));
 }
 
 }  // namespace
