@@ -80,6 +80,12 @@ def test_whether_nccl_is_chosen(path, variables):
     by_nccl("says", path, **variables)
 
 
+def test_nccl_is_compared_with_the_way_of_the_whole_call():
+    """It is measured with 8 MiB, which kernels could carry out, and the call's 12 MB go by MPI."""
+    path = " us by calls of MPI's, not in one kernel: it has more than 10485760 bytes"
+    by_nccl("says", path, 1_500_000, WEFT_GPU_ONE_KERNEL_BYTES="10485760")
+
+
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
 def test_nccl_is_chosen_under_weft(mpi):
     path = "by NCCL 2.21.5, in 1.0 us; it took 2.0 us by calls of MPI's"

@@ -1,11 +1,11 @@
 // Persistent collectives by NCCL, which must give what the MPI library computes from the same data
 // in ordinary memory. This is an ordinary MPI program:
-//   gpu_nccl DRIVER says TEXT   an allreduce whose path contains TEXT on all ranks
+//   gpu_nccl DRIVER says TEXT   an allreduce whose path contains TEXT on all ranks; of NUMBERS
+//                               numbers if a further word says so
 //   gpu_nccl DRIVER all         every collective, in streams and in graphs, and what may go wrong;
 //                               with WEFT_GPU_NCCL=on
 //   gpu_nccl DRIVER lifetimes   graphs and streams that outlive or do not outlive a communicator,
-//   MPI
-//                               and a collective, whichever way collectives travel
+//                               MPI and a collective, whichever way collectives travel
 //   gpu_nccl DRIVER measures    a call fails while two ways are measured; with WEFT_GPU_NCCL=auto
 //   gpu_nccl DRIVER end         a rank's call fails, so that the others' collective never ends
 // DRIVER is the stand-in of tests/device.
@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -462,16 +463,17 @@ void all() {
 
 // All ranks must have the same path, with the same times. The user's data do not change before the
 // first start.
-void says(const std::string& part) {
+void says(const std::string& part, int numbers) {
   MPI_Comm comm = duplicate();
-  Sum sum(comm);
+  Sum sum(comm, numbers);
   expect_path(sum.request, part);
   char mine[512] = "", first[512] = "";
   std::snprintf(mine, sizeof mine, "%s", weft_gpu_path_of(sum.request));
   std::copy(std::begin(mine), std::end(mine), std::begin(first));
   MPI_Bcast(first, sizeof first, MPI_CHAR, 0, MPI_COMM_WORLD);
   expect(std::string(mine) == first, std::string("the ranks differ: ") + mine + "; " + first);
-  expect(sum.data.content() == bytes_of(std::vector<long>{rank + 1L}), "data before the start");
+  expect(sum.data.content() == bytes_of(std::vector<long>(sum.count, rank + 1L)),
+         "data before the start");
   sum.run();
   sum.expect_sum(1, "a sum");
   MPI_Comm_free(&comm);
@@ -498,8 +500,9 @@ void one_fails(const char* call, int nth) {
 }
 
 void measures() {
-  for (const char* const call : {"cuLaunchKernel", "ncclAllReduce", "cuEventRecord", "cuMemAlloc",
-                                 "cuStreamCreate", "cuEventCreate", "cuEventElapsedTime"}) {
+  for (const char* const call :
+       {"cuLaunchKernel", "ncclAllReduce", "cuEventRecord", "cuMemAlloc", "cuStreamCreate",
+        "cuEventCreate", "cuEventElapsedTime", "cuStreamSynchronize"}) {
     for (const int nth : {1, 2, 4, 7}) one_fails(call, nth);
   }
 }
@@ -530,13 +533,15 @@ void begin_what_never_ends() {
 
 int main(int argc, char** argv) {
   if (argc < 3 || !standin::load_driver(argv[1]) || !standin::fail) {
-    std::fprintf(stderr, "usage: gpu_nccl STAND-IN says TEXT | all | lifetimes | measures | end\n");
+    std::fprintf(
+        stderr,
+        "usage: gpu_nccl STAND-IN says TEXT [NUMBERS] | all | lifetimes | measures | end\n");
     return 2;
   }
   standin::begin(&argc, &argv, &rank, &ranks);
   good(cuStreamCreate(&stream, 1), "stream");
   const std::string what = argv[2];
-  if (what == "says") says(argc > 3 ? argv[3] : "");
+  if (what == "says") says(argc > 3 ? argv[3] : "", argc > 4 ? std::atoi(argv[4]) : 1);
   if (what == "all") all();
   if (what == "lifetimes") lifetimes();
   if (what == "measures") measures();

@@ -148,23 +148,31 @@ Call trial_of(const Call& call, Address scratch, int ranks) {
   return made;
 }
 
-// Measures work in NCCL's stream: run() enqueues it once. Returns this rank's time for a run in
-// microseconds. If a rank cannot enqueue it, all ranks call give_up(), and get an error. They also
-// get one if a rank's stream has failed. All ranks must call it together.
+// Measured: what a measurement enqueues in NCCL's stream.
+struct Measured {
+  std::function<Result<bool>()> run;  // enqueues it once
+  std::function<void()> give_up;
+  bool tells_others;  // whether give_up() also ends what other ranks have enqueued
+};
+
+// Returns this rank's time for a run in microseconds. If a rank cannot enqueue the work, or its
+// stream has failed, all ranks give the work up, and get an error. All ranks must call it together.
 Result<double> timed(int runs, NcclComm* by, const Driver& driver, MPI_Comm comm,
-                     const std::function<Result<bool>()>& run,
-                     const std::function<void()>& give_up) {
+                     const Measured& work) {
   MPI_Barrier(comm);
   Result<bool> enqueued = by->begin_timing();
-  for (int i = 0; i < runs && enqueued; ++i) enqueued = run();
+  for (int i = 0; i < runs && enqueued; ++i) enqueued = work.run();
   if (enqueued) enqueued = by->mark_end();
   const auto all = all_have(enqueued, comm);
-  if (!all) give_up();
+  if (!all) work.give_up();
   const int code = driver.synchronise(by->stream());
   if (!all) return all.error();
-  if (code != kSuccess) give_up();
+  // Other ranks may wait for this rank's part, which still runs unless the stream is dead. So work
+  // that cannot tell them is given up only when all know.
+  if (code != kSuccess && work.tells_others) work.give_up();
   const auto passed = all_have(
       code == kSuccess ? Result<bool>(true) : driver.error("cuStreamSynchronize", code), comm);
+  if (!passed) work.give_up();
   if (!passed) return passed.error();
   const auto took = by->timed_us();
   // A rank that cannot tell the time lets no way win.
@@ -319,17 +327,15 @@ Result<NcclGroup::Verdict> NcclGroup::compare(const Call& call, MPI_Comm comm, N
   const auto other = otherwise(trial);
   if (!other) return other.error();
   std::array<double, 2 * kRounds> mine{}, slowest{};
+  const Measured others_work{[&] { return (*other)->run(by->stream()); },
+                             [&] { (*other)->abandon(); }, (*other)->is_by_kernel()};
+  const Measured own_work{[&] { return by->enqueue(*by_nccl, by->stream()); }, [&] { by->abort(); },
+                          false};
   Result<bool> all = true;
   for (int round = -1; round < kRounds && all; ++round) {
     const int runs = round < 0 ? 1 : kRuns;
-    const auto without = timed(
-        runs, by, driver, comm, [&] { return (*other)->run(by->stream()); },
-        [&] { (*other)->abandon(); });
-    const auto with =
-        !without ? without
-                 : timed(
-                       runs, by, driver, comm, [&] { return by->enqueue(*by_nccl, by->stream()); },
-                       [&] { by->abort(); });
+    const auto without = timed(runs, by, driver, comm, others_work);
+    const auto with = !without ? without : timed(runs, by, driver, comm, own_work);
     if (!with) all = with.error();
     if (round < 0 || !all) continue;
     mine[static_cast<std::size_t>(round)] = *with;
